@@ -1,0 +1,29 @@
+import tseslint from "typescript-eslint";
+
+import { directions } from "./tools/lint/directions.mjs";
+import { bannedSyntax } from "./tools/lint/banned-syntax.mjs";
+
+export default tseslint.config(
+  { ignores: ["**/generated/", "**/node_modules/", ".data/"] },
+  { linterOptions: { reportUnusedDisableDirectives: "error" } },
+  {
+    files: ["**/*.ts"],
+    extends: [tseslint.configs.strictTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      "@typescript-eslint/consistent-type-imports": "error",
+      "@typescript-eslint/no-confusing-void-expression": "off",
+      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
+      // A flag that a callback sets looks constant to this rule.
+      "@typescript-eslint/no-unnecessary-condition": "off",
+      "@typescript-eslint/no-unnecessary-type-arguments": "off",
+      // A port's method may have nothing to wait for.
+      "@typescript-eslint/require-await": "off",
+      eqeqeq: "error",
+      "no-console": "error",
+    },
+  },
+  { files: ["{tools,demo,bench}/**/*.ts"], rules: { "no-console": "off" } },
+  ...bannedSyntax,
+  ...directions,
+);

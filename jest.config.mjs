@@ -1,0 +1,19 @@
+const MEGABYTE = 1024 * 1024;
+
+/** @type {import("jest").Config} */
+export default {
+  testEnvironment: "node",
+  testMatch: ["<rootDir>/{test,libs,services}/**/*.test.ts"],
+  modulePathIgnorePatterns: ["<rootDir>/.data/"],
+  extensionsToTreatAsEsm: [".ts"],
+  transform: {
+    "\\.ts$": ["@swc/jest", { jsc: { target: "es2022", parser: { syntax: "typescript" } }, module: { type: "es6" } }],
+  },
+  maxWorkers: 2,
+  // Modules that a test file loads as ESM are never freed.
+  workerIdleMemoryLimit: 1024 * MEGABYTE,
+  testTimeout: 30_000,
+  globalSetup: "<rootDir>/test/_support/global-setup.mjs",
+  globalTeardown: "<rootDir>/test/_support/global-teardown.mjs",
+  reporters: ["default", "<rootDir>/tools/test-count-reporter.mjs"],
+};

@@ -1,0 +1,110 @@
+import type { Logger } from "@runtime-cloud/service-kit/logger";
+import {
+  type BackendFactory,
+  type ConnectionOptions,
+  DelayedError,
+  type RedisQueueBackend,
+  UnrecoverableError,
+  WaitingError,
+  Worker,
+} from "bullmq";
+import type { JobWorker, Process, QueueJob } from "./queue-backend.ts";
+import { within } from "./within.ts";
+import { WorkerStopping } from "./worker-stopping.ts";
+
+/** A job whose worker died is taken up by another within the lock's and two stall checks' time. */
+const LOCK_MS = 15_000;
+const STALL_CHECK_MS = 5_000;
+/** A dying process is no fault of its jobs. Only a job that takes worker after worker with it is parked. */
+const MAX_STALLS = 20;
+const MAX_STARTS = 40;
+const KEEP_DONE = { age: 24 * 3_600, count: 1_000 };
+const KEEP_FAILED = { age: 30 * 24 * 3_600, count: 10_000 };
+const GRACE_MS = 10_000;
+const DISCONNECT_MS = 1_000;
+
+export interface WorkerParts {
+  factory: BackendFactory<RedisQueueBackend, ConnectionOptions>;
+  connection: ConnectionOptions;
+  prefix: string;
+  concurrency: number;
+  logger: Logger;
+}
+
+/** Starts a worker; it connects by itself, now or whenever the backend is there. */
+export function openWorker(queue: string, process: Process, parts: WorkerParts): JobWorker {
+  const { factory, connection, prefix, concurrency, logger } = parts;
+  const stopping = new AbortController();
+  const worker = new Worker<unknown, unknown, string>(
+    queue,
+    // BullMQ counts the declared parameters: only a processor with three, none optional, gets the signal.
+    async (job, token, lost) => {
+      const signals = lost ? [lost, stopping.signal] : [stopping.signal];
+      if (stopping.signal.aborted) return await giveBack(job, token);
+      try {
+        return await abortable(signals, (signal) => process(job, token ?? "", signal));
+      } catch (error) {
+        if (stopping.signal.aborted && !isFinal(error)) return await giveBack(job, token);
+        throw error;
+      }
+    },
+    {
+      connection,
+      prefix,
+      concurrency,
+      lockDuration: LOCK_MS,
+      stalledInterval: STALL_CHECK_MS,
+      maxStalledCount: MAX_STALLS,
+      maxStartedAttempts: MAX_STARTS,
+      removeOnComplete: KEEP_DONE,
+      removeOnFail: KEEP_FAILED,
+    },
+    factory,
+  );
+  let connected = false;
+  worker.waitUntilReady().then(
+    () => (connected = true),
+    (err: unknown) => logger.debug({ err, queue }, "worker never connected"),
+  );
+  worker.on("error", (err) => logger.debug({ err, queue }, "worker connection failed"));
+  worker.on("stalled", (jobId) => logger.warn({ queue, jobId }, "job of a lost worker taken up again"));
+
+  return {
+    async close(graceMs = GRACE_MS) {
+      stopping.abort(new WorkerStopping());
+      try {
+        // One that never connected would wait for its connection first, unless it's forced.
+        await within(graceMs, worker.close(!connected), "jobs outlived the grace");
+      } catch (err) {
+        logger.warn({ err, queue }, "worker dropped: what it didn't finish is taken up when its lock ends");
+        await within(DISCONNECT_MS, worker.disconnect(), "connection doesn't end").catch(() => undefined);
+      }
+    },
+  };
+}
+
+/** For another worker, without a try being counted. */
+async function giveBack(job: QueueJob, token: string | undefined): Promise<never> {
+  await job.moveToWait(token);
+  throw new WaitingError();
+}
+
+/** The job has its place already, or shall have no other try. */
+function isFinal(error: unknown): boolean {
+  return error instanceof DelayedError || error instanceof UnrecoverableError;
+}
+
+/** What AbortSignal.any is for; Node 20's lets the signal that it made be collected while somebody listens to it. */
+async function abortable<T>(signals: readonly AbortSignal[], work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const any = new AbortController();
+  const over = new AbortController();
+  for (const signal of signals) {
+    if (signal.aborted) any.abort(signal.reason);
+    signal.addEventListener("abort", () => any.abort(signal.reason), { signal: over.signal });
+  }
+  try {
+    return await work(any.signal);
+  } finally {
+    over.abort();
+  }
+}

@@ -1,0 +1,73 @@
+import type { Logger } from "@runtime-cloud/service-kit/logger";
+import { createRedisBackend } from "bullmq";
+import { Redis } from "ioredis";
+import { type QueueBackend, queueBackend } from "./queue-backend.ts";
+
+export interface RedisBackendOptions {
+  /** `redis://` or `rediss://`; Redis 7 or Valkey. */
+  url: string;
+  /** Namespace of every key. Braces are put around it when it has none: a cluster keeps a queue's keys in one slot. */
+  prefix: string;
+  logger: Logger;
+}
+
+const CONNECT_TIMEOUT_MS = 2_000;
+const COMMAND_TIMEOUT_MS = 2_000;
+const FIRST_RECONNECT_MS = 50;
+const MAX_RECONNECT_MS = 2_000;
+
+/** BullMQ's queues over Redis. */
+export function redisBackend({ url, prefix, logger }: RedisBackendOptions): QueueBackend {
+  const shared = { url, connectTimeout: CONNECT_TIMEOUT_MS, retryStrategy: reconnectDelay };
+  return queueBackend({
+    factory: createRedisBackend,
+    // A producer must not wait for a Redis that is away: what it adds is in the database and is added again.
+    producer: { ...shared, enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS },
+    // A worker's blocking reads last as long as its queue is empty: a command timeout would fail each of them.
+    consumer: { ...shared, maxRetriesPerRequest: null },
+    prefix: /\{.+\}/.test(prefix) ? prefix : `{${prefix}}`,
+    logger,
+    check: () => checkRedis(url),
+  });
+}
+
+/** Throws when Redis may evict jobs to make room. */
+async function checkRedis(url: string): Promise<"ready" | "away"> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    retryStrategy: () => null,
+  });
+  redis.on("error", () => undefined); // the failed call says it too
+  try {
+    await redis.connect();
+    assertNoEviction(await redis.info("memory"));
+    return "ready";
+  } catch (error) {
+    if (error instanceof EvictingRedis) throw error;
+    return "away";
+  } finally {
+    redis.disconnect();
+  }
+}
+
+function assertNoEviction(memory: string): void {
+  const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1];
+  if (policy !== undefined && policy !== "noeviction") throw new EvictingRedis(policy);
+}
+
+class EvictingRedis extends Error {
+  override readonly name = "EvictingRedis";
+
+  constructor(policy: string) {
+    super(
+      `REDIS_URL: this Redis drops keys when its memory is full (maxmemory-policy is ${policy}), and jobs with them: ` +
+        `set it to noeviction, as in \`CONFIG SET maxmemory-policy noeviction\``,
+    );
+  }
+}
+
+function reconnectDelay(times: number): number {
+  return Math.min(FIRST_RECONNECT_MS * 2 ** times, MAX_RECONNECT_MS);
+}

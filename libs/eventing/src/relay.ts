@@ -1,0 +1,150 @@
+import type { Logger } from "@runtime-cloud/service-kit/logger";
+import type pg from "pg";
+import type { CloudEvent } from "./cloud-event.ts";
+import { eventCatalogue } from "./event-catalogue.ts";
+import { inboxJob, inboxOf } from "./inbox-job.ts";
+import { listenToOutbox } from "./outbox-listener.ts";
+import type { QueueBackend } from "./queue-backend.ts";
+import { wakeable } from "./wake.ts";
+
+export interface RelayOptions {
+  /** The database whose outbox it publishes. */
+  pool: pg.Pool;
+  backend: QueueBackend;
+  /** The services of this deployment that events are delivered to, by their names in the catalogue. */
+  subscribers: readonly string[];
+  logger: Logger;
+  /** Source of the backoff's jitter, from 0 to 1. */
+  random?: () => number;
+}
+
+export interface Relay {
+  /** Publishes now what is committed; the outbox's own notification does it anyway. */
+  wake(): void;
+  lag(): Promise<OutboxLag>;
+  /** Finishes the page under way. */
+  stop(): Promise<void>;
+}
+
+export interface OutboxLag {
+  /** How many events wait to be published. */
+  waiting: number;
+  /** Age of the oldest of them, 0 when none waits. */
+  oldestSeconds: number;
+}
+
+const PAGE = 500;
+/** Found by the poll: what a lost notification announced, and what a relay that died had claimed. */
+const POLL_MS = 5_000;
+const FIRST_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 5_000;
+
+/**
+ * Publishes the outbox: every event goes to the inbox of each subscriber that the catalogue names and the deployment
+ * has. Several relays share the work. An event is published at least once, in no certain order.
+ */
+export function startRelay({ pool, backend, subscribers, logger, random = Math.random }: RelayOptions): Relay {
+  const consumersOf = deliveries(subscribers);
+  const pause = wakeable();
+  let stopped = false;
+
+  const loop = (async () => {
+    for (let failures = 0; !stopped; ) {
+      try {
+        const published = await publishPage(pool, backend, consumersOf);
+        if (failures > 0) logger.info("relay publishes again");
+        failures = 0;
+        if (published < PAGE && !stopped) await pause.sleep(POLL_MS);
+      } catch (err) {
+        failures += 1;
+        logger.warn({ err, failures }, "relay can't publish now; the events stay in the outbox");
+        if (!stopped) await pause.sleep(backoff(failures, random));
+      }
+    }
+  })();
+  const listener = listenToOutbox(pool, pause.wake, logger);
+
+  return {
+    wake: pause.wake,
+    lag: () => outboxLag(pool),
+    async stop() {
+      stopped = true;
+      pause.wake();
+      await Promise.all([listener.close(), loop]);
+    },
+  };
+}
+
+/** How far the outbox is behind, by the database's clock. */
+export async function outboxLag(pool: pg.Pool): Promise<OutboxLag> {
+  const { rows } = await pool.query<OutboxLag>(
+    `SELECT count(*)::int AS waiting,
+            coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8 AS "oldestSeconds"
+     FROM outbox_message WHERE published_at IS NULL`,
+  );
+  return rows[0] ?? { waiting: 0, oldestSeconds: 0 };
+}
+
+/**
+ * The page's rows stay locked until they are marked, so no other relay takes them, and a relay that dies gives them
+ * back. Topics that this version doesn't know are left to the newer one that wrote them.
+ */
+async function publishPage(pool: pg.Pool, backend: QueueBackend, consumersOf: Map<string, string[]>): Promise<number> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query("BEGIN");
+    const { rows } = await client.query<OutboxRow>(
+      `SELECT id, topic, envelope FROM outbox_message
+       WHERE published_at IS NULL AND topic = ANY($1)
+       ORDER BY position LIMIT $2 FOR UPDATE SKIP LOCKED`,
+      [[...consumersOf.keys()], PAGE],
+    );
+    await deliver(backend, rows, consumersOf);
+    await client.query("UPDATE outbox_message SET published_at = clock_timestamp() WHERE id = ANY($1)", [
+      rows.map(({ id }) => id),
+    ]);
+    await client.query("COMMIT");
+    return rows.length;
+  } catch (error) {
+    await client.query("ROLLBACK").catch((lost: Error) => (broken = lost));
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+async function deliver(backend: QueueBackend, rows: OutboxRow[], consumersOf: Map<string, string[]>): Promise<void> {
+  const bySubscriber = new Map<string, CloudEvent[]>();
+  for (const { topic, envelope } of rows) {
+    for (const subscriber of consumersOf.get(topic) ?? []) {
+      const events = bySubscriber.get(subscriber) ?? [];
+      bySubscriber.set(subscriber, events);
+      events.push(envelope);
+    }
+  }
+  await Promise.all(
+    [...bySubscriber].map(([subscriber, events]) => backend.add(inboxOf(subscriber), events.map(inboxJob))),
+  );
+}
+
+/** Of every topic in the catalogue, its consumers that this deployment has. */
+function deliveries(subscribers: readonly string[]): Map<string, string[]> {
+  const known = new Set(eventCatalogue.flatMap(({ consumers }) => consumers));
+  const unknown = subscribers.filter((name) => !known.has(name));
+  if (unknown.length > 0) throw new Error(`SUBSCRIBERS names ${unknown.join(", ")}, which consumes no event`);
+  return new Map(
+    eventCatalogue.map(({ topic, consumers }) => [topic, consumers.filter((name) => subscribers.includes(name))]),
+  );
+}
+
+/** Full jitter: relays that lost the same Redis don't come back at the same instant. */
+function backoff(failures: number, random: () => number): number {
+  return (0.5 + random() / 2) * Math.min(FIRST_BACKOFF_MS * 2 ** failures, MAX_BACKOFF_MS);
+}
+
+interface OutboxRow {
+  id: string;
+  topic: string;
+  envelope: CloudEvent;
+}

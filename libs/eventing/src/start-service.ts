@@ -1,0 +1,133 @@
+import { startAdmin, type Admin } from "@runtime-cloud/service-kit/admin";
+import { systemClock } from "@runtime-cloud/service-kit/clock";
+import { openDatabase } from "@runtime-cloud/service-kit/database";
+import { createHealth } from "@runtime-cloud/service-kit/health";
+import { identify } from "@runtime-cloud/service-kit/identity";
+import { uuidv7 } from "@runtime-cloud/service-kit/ids";
+import { standardInterceptors } from "@runtime-cloud/service-kit/interceptors";
+import type { Running } from "@runtime-cloud/service-kit/lifecycle";
+import type { LocalIssuer } from "@runtime-cloud/service-kit/local-issuer";
+import type { Logger } from "@runtime-cloud/service-kit/logger";
+import { createMetrics } from "@runtime-cloud/service-kit/metrics";
+import { allScopes } from "@runtime-cloud/service-kit/scopes";
+import { serve } from "@runtime-cloud/service-kit/serve";
+import type { SharedSettings } from "@runtime-cloud/service-kit/settings";
+import { tlsFromSettings } from "@runtime-cloud/service-kit/tls";
+import { DASHBOARD_PATH, dashboard } from "./dashboard.ts";
+import { databaseNow } from "./database-clock.ts";
+import { deadlinesOf, startDeadlines, type Deadlines } from "./deadlines.ts";
+import { inboxOf } from "./inbox-job.ts";
+import { startInbox } from "./inbox.ts";
+import { openBackend } from "./open-backend.ts";
+import { startRelay } from "./relay.ts";
+import type { ServiceContext } from "./service-context.ts";
+import type { DatabaseClient, ServiceDefinition } from "./service-definition.ts";
+import { serviceMetrics } from "./service-metrics.ts";
+import { serviceProbes } from "./service-probes.ts";
+import type { SqlTransaction } from "./sql-transaction.ts";
+import { enqueueWork } from "./work-queue.ts";
+
+export interface RunningService extends Running {
+  url: string;
+  adminUrl: string;
+  /** Of this service, for a dashboard over several. */
+  queues: readonly string[];
+  /** Mints tokens in a local run, where no issuer is configured. */
+  localIssuer: LocalIssuer | undefined;
+}
+
+/**
+ * Brings a service up: database, queues, relay, inbox, deadlines, API, admin. It starts whatever the others do, and
+ * without its database or queues too: then it is not ready until they are there.
+ *
+ * `stop` drains: health says NOT_SERVING, calls under way end, workers finish, connections close.
+ */
+export async function startService<Client extends DatabaseClient<Tx>, Tx extends SqlTransaction, Settings extends SharedSettings>(
+  definition: ServiceDefinition<Client, Tx, Settings>,
+  given: Settings,
+  logger: Logger,
+): Promise<RunningService> {
+  const { name, subscriber } = definition;
+  const { verifier, settings, localIssuer } = await identify(given, { subject: subscriber, scopes: allScopes });
+  const tls = await tlsFromSettings(settings);
+  const backend = await openBackend(settings, logger);
+  const database = openDatabase(
+    {
+      url: settings.DATABASE_URL,
+      applicationName: name,
+      maxConnections: settings.DATABASE_MAX_CONNECTIONS,
+      onError: (err) => logger.warn({ err }, "an idle database connection broke"),
+    },
+    definition.client,
+  );
+  const { client, pool } = database;
+
+  let deadlines: Deadlines | undefined;
+  const context: ServiceContext<Client, Settings> = {
+    client,
+    pool,
+    settings,
+    clock: systemClock,
+    newId: uuidv7,
+    logger,
+    arm: async (kind, at, label) => deadlines?.arm(kind, at, label),
+    enqueue: (queue, id, data) => enqueueWork(backend, queue, id, data),
+  };
+  const parts = await definition.parts(context);
+
+  const metrics = createMetrics({ service: name });
+  const relay = startRelay({ pool, backend, subscribers: settings.SUBSCRIBERS, logger });
+  const observe = serviceMetrics(metrics.registry, relay, pool);
+  const inbox = startInbox({ subscriber, backend, context, handlers: parts.handlers, logger, observe: observe.inbox });
+  deadlines = startDeadlines({
+    service: name,
+    backend,
+    deadlines: parts.deadlines,
+    logger,
+    clock: systemClock,
+    databaseNow: () => databaseNow(pool),
+    observe: observe.deadline,
+  });
+  const workers = parts.workQueues.map((queue) => queue.start(backend, logger));
+
+  const graceMs = settings.SHUTDOWN_GRACE_SECONDS * 1_000;
+  const health = createHealth({ services: parts.services, probes: serviceProbes(pool) });
+  const api = await serve({
+    host: settings.HOST,
+    port: settings.PORT,
+    routes: parts.routes,
+    interceptors: standardInterceptors({ logger, verifier, metrics }),
+    services: parts.services,
+    health,
+    logger,
+    graceMs,
+    ...(tls && { tls }),
+  });
+  const admin: Admin = await startAdmin({
+    host: settings.ADMIN_HOST,
+    port: settings.ADMIN_PORT,
+    health,
+    metrics,
+    verifier,
+    logger,
+  });
+  const queues = [inboxOf(subscriber), deadlinesOf(name), ...parts.workQueues.map((queue) => queue.name)];
+  admin.mount(DASHBOARD_PATH, dashboard(backend, queues));
+  logger.info({ url: api.url, admin: admin.url }, `${name} listens`);
+
+  return {
+    url: api.url,
+    adminUrl: admin.url,
+    queues,
+    localIssuer,
+    async stop() {
+      await api.drain();
+      await Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox.stop(), deadlines?.stop()]);
+      await relay.stop();
+      await parts.stop?.();
+      await backend.close();
+      await database.close();
+      await admin.close();
+    },
+  };
+}

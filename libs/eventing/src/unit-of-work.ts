@@ -1,0 +1,50 @@
+import type { Clock } from "@runtime-cloud/service-kit/clock";
+import type { NewId } from "@runtime-cloud/service-kit/ids";
+import type { Logger } from "@runtime-cloud/service-kit/logger";
+import { transact, type TransactionalClient } from "@runtime-cloud/service-kit/transact";
+import type { Cause } from "./cause.ts";
+
+/** One transaction and what is needed to write in it. Lives no longer than the transaction does. */
+export interface Unit<Tx> {
+  tx: Tx;
+  cause: Cause;
+  /** When the unit began, by this process's clock. What must be exact is read from the database's clock. */
+  at: Date;
+  newId: NewId;
+  /**
+   * Runs `hint` once the transaction is committed. Best effort: a hint may only wake something that would find its
+   * work in the database anyway, since a crash, or a Redis that is down, loses it.
+   */
+  after(hint: () => Promise<void>): void;
+}
+
+/** What a unit of work is made with; a service's context has these. */
+export interface UnitContext<Tx> {
+  client: TransactionalClient<Tx>;
+  clock: Clock;
+  newId: NewId;
+  logger: Logger;
+}
+
+/**
+ * Does `work` in one transaction. It runs again, from the start and in a new transaction, when it loses a race (a
+ * write conflict, a stale row): so it must read what it decides on through `unit.tx` and have no effect elsewhere.
+ */
+export async function unitOfWork<Tx, T>(
+  { client, clock, newId, logger }: UnitContext<Tx>,
+  cause: Cause,
+  work: (unit: Unit<Tx>) => Promise<T>,
+): Promise<T> {
+  let hints: (() => Promise<void>)[] = [];
+  const result = await transact(client, (tx) => {
+    hints = [];
+    return work({ tx, cause, at: clock.now(), newId, after: (hint) => void hints.push(hint) });
+  });
+  for (const hint of hints) give(hint, logger);
+  return result;
+}
+
+/** Not awaited: whoever waits for the result must not wait for a queue. */
+function give(hint: () => Promise<void>, logger: Logger): void {
+  hint().catch((err: unknown) => logger.warn({ err }, "a wake-up was lost; a sweep finds its work"));
+}

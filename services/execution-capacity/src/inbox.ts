@@ -1,0 +1,25 @@
+import {
+  AttemptOutcomeRecordedSchema,
+  SandboxReleasedSchema,
+} from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { ProvisioningAppliedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/provisioning_pb";
+import { ProvisioningKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
+import type { Context, Tx } from "./context.ts";
+import { endHolder } from "./ended-holder.ts";
+import { provisionedSizes, takeSizes } from "./pool-provisioned.ts";
+
+/** The events that this service takes in. */
+export function inbox({ arm }: Context): EventHandler<Tx>[] {
+  return [
+    on(AttemptOutcomeRecordedSchema, "ReleaseAttemptLease", (unit, { attemptId }, { tenantid: tenantId }) =>
+      endHolder(unit, arm, { tenantId, holderKind: "Attempt", holderId: attemptId }, "ATTEMPT_OUTCOME"),
+    ),
+    on(SandboxReleasedSchema, "ReleaseSandboxLease", (unit, { sandboxId }, { tenantid: tenantId }) =>
+      endHolder(unit, arm, { tenantId, holderKind: "Sandbox", holderId: sandboxId }, "SANDBOX_RELEASED"),
+    ),
+    on(ProvisioningAppliedSchema, "PoolProvisioned", async (unit, { kind, outputs }, { tenantid: tenantId }) => {
+      if (kind === ProvisioningKind.POOL_RESIZE) await takeSizes(unit, arm, tenantId, provisionedSizes(outputs));
+    }),
+  ];
+}

@@ -1,0 +1,107 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  ProvisioningKind,
+  RunMode,
+  SpecificationKind,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import { deadlineCause } from "@runtime-cloud/eventing/cause";
+import type { Deadline } from "@runtime-cloud/eventing/deadlines";
+import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
+import { tenantHeader } from "@runtime-cloud/service-kit/auth";
+import { decide } from "@runtime-cloud/state-machines/decide";
+import { workerPool } from "@runtime-cloud/state-machines/worker-pool";
+import type { WorkerPool } from "../generated/prisma/client.ts";
+import { lockCapacity } from "./capacity-lock.ts";
+import type { Arm, Context, ServiceUnit } from "./context.ts";
+import { databaseInstant } from "./database-instant.ts";
+import type { ProvisioningClient } from "./provisioning-client.ts";
+import { advancePool, ownPool } from "./worker-pool.ts";
+
+const KIND = "pool-resize";
+const SWEEP_EVERY_MS = 5_000;
+/** When IaCProvisioningService is asked again that didn't answer. */
+const RETRY_MS = 5_000;
+const MAX_NOTE = 1_000;
+
+/** Asks IaCProvisioningService for the wanted sizes of elastic pools, each until it answers. */
+export function poolResize(context: Context): Deadline {
+  const { client, arm, provisioning, logger, newId } = context;
+  return {
+    kind: KIND,
+    sweepEveryMs: SWEEP_EVERY_MS,
+    async run() {
+      const now = await databaseInstant(client);
+      const pool = await client.workerPool.findFirst({
+        where: { resizeDueAt: { lte: now } },
+        orderBy: { resizeDueAt: "asc" },
+      });
+      if (!pool) return { ended: [] };
+      const answer = await ask(provisioning, pool);
+      if (answer.kind === "unanswered") logger.warn({ err: answer.error, poolId: pool.id }, "pool resize not answered");
+      await unitOfWork(context, deadlineCause(KIND, newId), (unit) => record(unit, arm, pool, answer));
+      return { ended: answer.kind === "unanswered" ? [] : [pool.id], more: true };
+    },
+  };
+}
+
+type Answer = { kind: "accepted" } | { kind: "refused"; reason: string } | { kind: "unanswered"; error: ConnectError };
+
+/** The same calls with the same keys, however often: IaCProvisioningService declares and plans once. */
+async function ask(provisioning: ProvisioningClient, pool: WorkerPool): Promise<Answer> {
+  const { id, tenantId, environmentId, programVersion, generation } = pool;
+  const options = { headers: { [tenantHeader]: tenantId } };
+  const idempotencyKey = `pool-${id}-${generation}`;
+  try {
+    const { specification } = await provisioning.declareSpecification(
+      {
+        ...{ environmentId: environmentId ?? "", programVersion: programVersion ?? "", idempotencyKey },
+        kind: SpecificationKind.WORKER_POOL,
+        parameters: parametersOf(pool),
+      },
+      options,
+    );
+    await provisioning.planProvisioning(
+      {
+        ...{ specificationId: specification?.specificationId ?? "", idempotencyKey },
+        kind: ProvisioningKind.POOL_RESIZE,
+        mode: RunMode.APPLY,
+      },
+      options,
+    );
+    return { kind: "accepted" };
+  } catch (thrown) {
+    const error = ConnectError.from(thrown);
+    if (!definitive.includes(error.code)) return { kind: "unanswered", error };
+    return { kind: "refused", reason: error.message.slice(0, MAX_NOTE) };
+  }
+}
+
+/** What a pool's program takes; `examples/programs/worker-pool` is one. */
+function parametersOf({ id, desiredSize, generation }: WorkerPool): JsonObject {
+  return { pool_id: id, size: desiredSize, generation };
+}
+
+/** Codes that the same request would get again. */
+const definitive: readonly Code[] = [
+  Code.InvalidArgument,
+  Code.NotFound,
+  Code.AlreadyExists,
+  Code.PermissionDenied,
+  Code.FailedPrecondition,
+  Code.OutOfRange,
+  Code.Unimplemented,
+];
+
+async function record(unit: ServiceUnit, arm: Arm, asked: WorkerPool, answer: Answer): Promise<void> {
+  const { tenantId, id, generation } = asked;
+  const { now } = await lockCapacity({ unit, arm }, { scopes: [], pools: [asked] });
+  const pool = await ownPool(unit.tx, tenantId, id);
+  // Another size is wanted meanwhile, and is due by itself.
+  if (pool.generation !== generation) return;
+  const resizeDueAt = answer.kind === "unanswered" ? new Date(now.getTime() + RETRY_MS) : null;
+  await unit.tx.workerPool.update({ where: { tenantId_id: { tenantId, id } }, data: { resizeDueAt } });
+  if (answer.kind !== "refused") return;
+  const event = { type: "failProvisioning", reason: answer.reason, generation } as const;
+  if (decide(workerPool, pool, event).accepted) await advancePool(unit, pool, event);
+}

@@ -1,0 +1,80 @@
+import { commit } from "@runtime-cloud/eventing/commit";
+import { accept, begin } from "@runtime-cloud/eventing/decision";
+import { type FieldViolation, InvalidInput } from "@runtime-cloud/service-kit/errors";
+import { workerPool } from "@runtime-cloud/state-machines/worker-pool";
+import type { WorkerPool } from "../generated/prisma/client.ts";
+import type { Capacity } from "./capacity-lock.ts";
+import type { ServiceUnit } from "./context.ts";
+import { advancePool, findPool } from "./worker-pool.ts";
+
+/** What an operator wants a pool to be. */
+export type PoolWish = Pick<
+  WorkerPool,
+  "tenantId" | "id" | "kind" | "scaling" | "shared" | "environmentId" | "programVersion"
+> & { size: number };
+
+/**
+ * Creates the pool or changes it. A static pool has the new size at once; an elastic one asks for it, and has it once
+ * ProvisioningApplied tells so. Wishing for what is already so changes nothing. Throws InvalidInput.
+ */
+export async function setPool(capacity: Capacity, wish: PoolWish): Promise<WorkerPool> {
+  const { unit } = capacity;
+  const before = await findPool(unit.tx, wish);
+  await refuseWrongWish(unit, wish, before);
+  const { size, kind: _fixed, ...columns } = wish;
+  const pool = before ?? (await createPool(unit, wish));
+  const event = { type: wish.scaling === "STATIC" ? "resize" : "requestSize", size } as const;
+  // Asked first of all, so that a pool which may not change any more keeps its other columns too.
+  accept(workerPool, pool, event);
+  const described = await unit.tx.workerPool.update({
+    where: { tenantId_id: { tenantId: pool.tenantId, id: pool.id } },
+    data: columns,
+  });
+  if (isSo(pool, wish)) return described;
+  return askFor(capacity, await advancePool(unit, described, event));
+}
+
+/** A failed resize is asked for anew: its note says that it failed. */
+function isSo({ state, scaling, currentSize, desiredSize, note, ...pool }: WorkerPool, wish: PoolWish): boolean {
+  if (scaling !== wish.scaling || desiredSize !== wish.size) return false;
+  if (scaling === "STATIC") return state !== "PROVISIONING" && currentSize === wish.size;
+  const sameProgram = pool.environmentId === wish.environmentId && pool.programVersion === wish.programVersion;
+  return sameProgram && pool.generation > 0 && (note === null || currentSize === wish.size);
+}
+
+/** Has the service ask IaCProvisioningService for an elastic pool's size; a static pool has nothing to ask for. */
+async function askFor({ unit, arm, now }: Capacity, { tenantId, id, scaling }: WorkerPool): Promise<WorkerPool> {
+  const elastic = scaling === "ELASTIC";
+  if (elastic) unit.after(() => arm("pool-resize", now, { pool: id }));
+  return unit.tx.workerPool.update({
+    where: { tenantId_id: { tenantId, id } },
+    data: { resizeDueAt: elastic ? now : null },
+  });
+}
+
+async function createPool(unit: ServiceUnit, { size: _wanted, ...wish }: PoolWish): Promise<WorkerPool> {
+  const row = { ...wish, currentSize: 0, desiredSize: 0, generation: 0, used: 0, drainDeadline: null, note: null };
+  const creation = begin(workerPool, { ...row, state: "PROVISIONING" });
+  return commit(unit, creation, ({ state }) => unit.tx.workerPool.create({ data: { ...row, state } }));
+}
+
+async function refuseWrongWish(unit: ServiceUnit, wish: PoolWish, before: WorkerPool | null): Promise<void> {
+  const violations: FieldViolation[] = [];
+  if (wish.scaling === "ELASTIC") {
+    const needed = (field: string, what: string) => ({ field, description: `an ELASTIC pool needs ${what}` });
+    if (!wish.environmentId) violations.push(needed("environmentId", "the environment whose program sizes it"));
+    if (!wish.programVersion) violations.push(needed("programVersion", "the program that sizes it, as name@version"));
+  }
+  if (before && before.kind !== wish.kind) {
+    const description = `pool ${wish.id} is ${before.kind} and stays so: leases count by it; create another pool`;
+    violations.push({ field: "kind", description });
+  }
+  if (wish.shared && (await isSharedByAnother(unit, wish))) {
+    violations.push({ field: "poolId", description: `another tenant shares a pool ${wish.id}: choose another id` });
+  }
+  if (violations.length > 0) throw new InvalidInput(violations);
+}
+
+async function isSharedByAnother({ tx }: ServiceUnit, { tenantId, id }: PoolWish): Promise<boolean> {
+  return (await tx.workerPool.count({ where: { id, shared: true, NOT: { tenantId } } })) > 0;
+}

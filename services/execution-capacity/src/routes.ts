@@ -1,0 +1,17 @@
+import type { ConnectRouter } from "@connectrpc/connect";
+import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
+import type { Context } from "./context.ts";
+import { leaseRoutes } from "./leases.ts";
+import { poolRoutes } from "./pools.ts";
+import { quotaRoutes } from "./quotas.ts";
+
+/** Every RPC of the service. */
+export function routes(context: Context): (router: ConnectRouter) => void {
+  return (router) => {
+    router.service(ExecutionCapacityService, {
+      ...poolRoutes(context),
+      ...quotaRoutes(context),
+      ...leaseRoutes(context),
+    });
+  };
+}

@@ -1,0 +1,80 @@
+import { deadlineCause } from "@runtime-cloud/eventing/cause";
+import type { Deadline } from "@runtime-cloud/eventing/deadlines";
+import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
+import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run";
+import { advanceRun } from "./advance-run.ts";
+import type { Context } from "./context.ts";
+import { EXECUTOR_LOST, PLAN_EXPIRY, RUN_QUEUE_SWEEP } from "./deadline-kinds.ts";
+import { enqueueReady } from "./run-queue.ts";
+import { type Run, unsealed } from "./run-row.ts";
+
+const BATCH = 100;
+const SWEEP_MS = 15_000;
+/** A program that takes so many executors with it is at fault itself. */
+const MAX_LOST_PLANNERS = 5;
+
+/** What ends by time in this service. */
+export function deadlines(context: Context): Deadline[] {
+  return [
+    { kind: PLAN_EXPIRY, sweepEveryMs: SWEEP_MS, run: () => expirePlans(context) },
+    { kind: EXECUTOR_LOST, sweepEveryMs: SWEEP_MS, run: () => loseExecutors(context) },
+    { kind: RUN_QUEUE_SWEEP, sweepEveryMs: SWEEP_MS, run: () => enqueueForgotten(context) },
+  ];
+}
+
+async function expirePlans(context: Context) {
+  const due = await context.client.$queryRaw<Due[]>`
+    SELECT id, clock_timestamp() AS now FROM provisioning_run
+    WHERE state IN ('AWAITING_APPROVAL', 'APPROVED') AND expires_at <= clock_timestamp()
+    ORDER BY expires_at LIMIT ${BATCH}`;
+  const ended = await endEach(context, PLAN_EXPIRY, due, (run, now) => {
+    const waits = run.state === "AWAITING_APPROVAL" || run.state === "APPROVED";
+    return waits && run.expiresAt && run.expiresAt <= now ? { type: "expire", at: now } : undefined;
+  });
+  return { ended, more: due.length === BATCH };
+}
+
+async function loseExecutors(context: Context) {
+  const due = await context.client.$queryRaw<Due[]>`
+    SELECT id, clock_timestamp() AS now FROM provisioning_run
+    WHERE state IN ('PLANNING', 'APPLYING', 'CANCELLING') AND executor_until <= clock_timestamp()
+    ORDER BY executor_until LIMIT ${BATCH}`;
+  const ended = await endEach(context, EXECUTOR_LOST, due, (run, now) => {
+    // A heartbeat may have come meanwhile; it doesn't change the row's version.
+    if (!run.executorUntil || run.executorUntil > now) return undefined;
+    if (run.state === "PLANNING" && run.executorEpoch >= MAX_LOST_PLANNERS) return { type: "fail", at: now, reason: LOST };
+    return { type: "loseExecutor", at: now };
+  });
+  return { ended, more: due.length === BATCH };
+}
+
+async function enqueueForgotten(context: Context) {
+  await enqueueReady(context);
+  return { ended: [] };
+}
+
+/** One transaction a run: one that can't be ended holds up no other. */
+async function endEach(
+  context: Context,
+  kind: string,
+  due: readonly Due[],
+  eventFor: (run: Run, now: Date) => RunEvent | undefined,
+): Promise<string[]> {
+  const ended: string[] = [];
+  for (const { id, now } of due) {
+    await unitOfWork(context, deadlineCause(kind, context.newId), async (unit) => {
+      const run = await unit.tx.provisioningRun.findUniqueOrThrow({ where: { id }, omit: unsealed });
+      const event = eventFor(run, now);
+      if (event) await advanceRun(context, unit, run, event, { executorUntil: null });
+    });
+    ended.push(id);
+  }
+  return ended;
+}
+
+const LOST = `EXECUTOR_LOST: ${MAX_LOST_PLANNERS} executors in turn were lost while they planned it`;
+
+interface Due {
+  id: string;
+  now: Date;
+}

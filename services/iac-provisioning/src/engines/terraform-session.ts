@@ -1,0 +1,45 @@
+import type { EngineEvent } from "./engine-event.ts";
+import type { EngineJob } from "./engine.ts";
+import { scrubber, type Scrubber } from "./scrub.ts";
+import type { StateDocument } from "./state-client.ts";
+import type { TerraformBinary } from "./terraform-binary.ts";
+import { stateOutputs } from "./terraform-state.ts";
+import { openWorkspace, type TerraformWorkspace } from "./terraform-workspace.ts";
+import { scalarTexts } from "../programs/canonical-json.ts";
+
+/** What a deployment settles for every job. */
+export interface TerraformInstallation {
+  readonly binary: TerraformBinary;
+  /** Variables that reach the CLI and its providers, such as TF_CLI_CONFIG_FILE or a cloud's credentials. */
+  readonly extraEnvironment: Readonly<Record<string, string>>;
+}
+
+/** One job's CLI: where it runs, what state it starts from, and what must not be said. */
+export interface TerraformSession<Job extends EngineJob = EngineJob> extends TerraformInstallation {
+  readonly job: Job;
+  readonly state: StateDocument;
+  readonly workspace: TerraformWorkspace;
+  readonly scrub: Scrubber;
+}
+
+/** Opens a session, plays a verb in it, and removes its work directory whatever happens. */
+export async function* inSession<Job extends EngineJob, Outcome>(
+  installation: TerraformInstallation,
+  job: Job,
+  state: StateDocument,
+  lockFile: string | undefined,
+  verb: (session: TerraformSession<Job>) => AsyncGenerator<EngineEvent, Outcome>,
+): AsyncGenerator<EngineEvent, Outcome> {
+  const workspace = await openWorkspace(job, lockFile);
+  try {
+    return yield* verb({ ...installation, job, state, workspace, scrub: sessionScrubber(job, state) });
+  } finally {
+    await workspace.close();
+  }
+}
+
+/** Hides what the job was told, its credential, what its state holds as sensitive, and what else is known by now. */
+export function sessionScrubber(job: EngineJob, state: StateDocument, more: readonly string[] = []): Scrubber {
+  const recorded = scalarTexts(stateOutputs(state).sensitiveOutputs);
+  return scrubber([...job.secrets, job.state.password, ...recorded, ...more]);
+}

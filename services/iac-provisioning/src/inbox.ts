@@ -1,0 +1,40 @@
+import {
+  ApprovalDecidedSchema,
+  EnvironmentCreatedSchema,
+  PromotionApprovedSchema,
+} from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { ReconciliationDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/inventory_pb";
+import { type CloudEvent, MalformedEvent } from "@runtime-cloud/eventing/cloud-event";
+import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
+import { applyApproval } from "./apply-approval.ts";
+import { confirmReconciliation } from "./confirm-reconciliation.ts";
+import type { Context, Tx } from "./context.ts";
+import { provisionBaseline } from "./provision-baseline.ts";
+import { provisionPromotion } from "./provision-promotion.ts";
+
+/** What this service does about other services' events; the names are the contract's. */
+export function inbox(context: Context): EventHandler<Tx>[] {
+  return [
+    on(EnvironmentCreatedSchema, "ProvisionBaseline", async (unit, created, event) => {
+      refuseOtherTenant(created, event);
+      await provisionBaseline(context, unit, created);
+    }),
+    on(PromotionApprovedSchema, "ProvisionPromotion", async (unit, approved, event) => {
+      refuseOtherTenant(approved, event);
+      await provisionPromotion(context, unit, approved);
+    }),
+    on(ApprovalDecidedSchema, "ApplyApproval", async (unit, decided, event) => {
+      refuseOtherTenant(decided, event);
+      await applyApproval(context, unit, decided, event);
+    }),
+    on(ReconciliationDecidedSchema, "ConfirmReconciliation", async (unit, decided, event) => {
+      refuseOtherTenant(decided, event);
+      await confirmReconciliation(context, unit, decided);
+    }),
+  ];
+}
+
+/** An envelope and its message speak of one tenant, or nobody knows of which. */
+function refuseOtherTenant({ tenantId }: { tenantId: string }, { tenantid }: CloudEvent): void {
+  if (tenantId !== tenantid) throw new MalformedEvent("tenantId is not the envelope's tenantid");
+}

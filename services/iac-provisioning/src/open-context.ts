@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import type { ServiceContext } from "@runtime-cloud/eventing/service-context";
+import { listenLoopback } from "@runtime-cloud/service-kit/loopback-http";
+import type { PrismaClient } from "../generated/prisma/client.ts";
+import type { Context } from "./context.ts";
+import { manifestsEngine } from "./engines/manifests-engine.ts";
+import { terraformEngine } from "./engines/terraform-engine.ts";
+import type { Settings } from "./settings.ts";
+import { postgresStateCredentials } from "./state/postgres-state-credentials.ts";
+import { postgresStateStore } from "./state/postgres-state-store.ts";
+import { parseEncryptionKeys, secretBox } from "./state/secret-box.ts";
+import { STATE_BACKEND_PATH, stateBackend } from "./state/state-backend.ts";
+
+const PASSWORD_BYTES = 32;
+
+export interface OpenContext extends Context {
+  /** Closes the state backend; engines that still run lose their state then. */
+  close(): Promise<void>;
+}
+
+/** Brings up what only this service has: the engines, and the state backend that they speak to. */
+export async function openContext(shared: ServiceContext<PrismaClient, Settings>): Promise<OpenContext> {
+  const { settings, pool, newId, logger } = shared;
+  await mkdir(settings.WORK_DIR, { recursive: true, mode: 0o700 });
+  await mkdir(settings.TARGETS_DIR, { recursive: true });
+
+  const box = secretBox(parseEncryptionKeys(settings.STATE_ENCRYPTION_KEYS));
+  const states = postgresStateStore(pool);
+  const credentials = postgresStateCredentials(pool, () => randomBytes(PASSWORD_BYTES).toString("base64url"));
+  const onError = (err: unknown) => logger.error({ err }, "state backend failed");
+  const backend = await listenLoopback(
+    stateBackend({ store: states, credentials, box, onError }),
+    settings.STATE_BACKEND_PORT,
+  );
+
+  return {
+    ...shared,
+    engines: {
+      terraform: terraformEngine({
+        searchPath: settings.PATH,
+        extraEnvironment: {},
+        ...(settings.IAC_ENGINE_BIN !== undefined && { binary: settings.IAC_ENGINE_BIN }),
+      }),
+      manifests: manifestsEngine({ newId, elapsed: () => performance.now() }),
+    },
+    box,
+    states,
+    credentials,
+    stateAddress: `${backend.url}${STATE_BACKEND_PATH}`,
+    executorId: newId(),
+    close: () => backend.close(),
+  };
+}

@@ -1,0 +1,131 @@
+import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
+import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run";
+import { advanceRun, type RunExtras } from "./advance-run.ts";
+import { approvalDue } from "./approval-rule.ts";
+import type { Context, ServiceUnit } from "./context.ts";
+import { databaseTime } from "./database-time.ts";
+import { EXECUTOR_LOST } from "./deadline-kinds.ts";
+import { openDesiredState } from "./desired-state.ts";
+import { engineJob, follow, stateKeyOf } from "./engine-job.ts";
+import { logLines } from "./engine-log.ts";
+import type { EngineSignals, PlanOutcome } from "./engines/engine.ts";
+import { failureFor } from "./engines/engine-stopped.ts";
+import { type ExecutorWork, type HeldRun, readHeld, RunLost, startLease } from "./held-run.ts";
+import { lockEnvironment } from "./lock-environment.ts";
+import { recordPlannedChanges } from "./planned-changes.ts";
+import { realise } from "./realise-specification.ts";
+import { underLease } from "./run-lease.ts";
+import { openRunLog } from "./run-log.ts";
+import { engineMode } from "./run-modes.ts";
+import { planEvent } from "./run-outcome.ts";
+import { isReady } from "./run-queue.ts";
+import { type Run, unsealed } from "./run-row.ts";
+import { sealPlan } from "./sealed-plan.ts";
+
+/** Plans a run whose turn it is; nothing for any other. */
+export async function planQueued(context: Context, work: ExecutorWork): Promise<void> {
+  const held = await startPlanning(context, work);
+  if (!held) return;
+  try {
+    await underLease(context, held, work.stop, async (signals) => {
+      const outcome = await plan(context, held, signals);
+      await finishPlanning(context, held, outcome);
+    });
+  } catch (error) {
+    if (error instanceof RunLost) return context.logger.info({ runId: work.runId }, error.message);
+    context.logger.error({ err: error, runId: work.runId }, "planning failed");
+    await giveUpPlanning(context, held);
+  }
+}
+
+async function startPlanning(context: Context, { runId, cause }: ExecutorWork): Promise<HeldRun | undefined> {
+  return unitOfWork(context, cause, async (unit) => {
+    const queued = await unit.tx.provisioningRun.findUnique({ where: { id: runId }, omit: unsealed });
+    if (queued?.state !== "QUEUED") return undefined;
+    await lockEnvironment(unit.tx, queued.tenantId, queued.environmentId);
+    if (!(await isReady(unit.tx, runId))) return undefined;
+
+    const run = await advanceRun(context, unit, queued, { type: "start", executorId: context.executorId });
+    const until = await startLease(unit.tx, run);
+    unit.after(() => context.arm(EXECUTOR_LOST, until, { runId }));
+    const specification = await unit.tx.specification.findUniqueOrThrow({ where: { id: run.specificationId } });
+    return { run, specification, cause };
+  });
+}
+
+async function plan(context: Context, held: HeldRun, signals: EngineSignals): Promise<PlanOutcome> {
+  const { run, specification } = held;
+  const desired = await openDesiredState(context, specification).catch((error: unknown) => failureFor(error));
+  if ("code" in desired) return { result: "failed", failure: desired };
+
+  const key = stateKeyOf(specification);
+  const password = await context.credentials.grant({ holderId: run.id, key, epoch: run.executorEpoch, access: "read" });
+  if (password === undefined) throw new RunLost(run);
+
+  const engine = context.engines[desired.program.engine];
+  const log = await openRunLog(context, held);
+  const job = engineJob(context, { specification, desired, holderId: run.id, password, signals });
+  const outcome = await follow(engine.plan({ ...job, mode: engineMode(run.kind, run.mode) }), async (event) => {
+    for (const line of logLines(engine.name, event)) await log.add(line);
+  });
+  await log.flush();
+  if (outcome.result === "planned") await recordPlannedChanges(context, held, outcome.changes);
+  return outcome;
+}
+
+async function finishPlanning(context: Context, held: HeldRun, outcome: PlanOutcome): Promise<void> {
+  await unitOfWork(context, held.cause, async (unit) => {
+    const { tenantId, environmentId } = held.run;
+    const environment = await lockEnvironment(unit.tx, tenantId, environmentId);
+    const run = await readHeld(unit.tx, held);
+    const terms = {
+      at: unit.at,
+      expiresAt: await planEnd(context, unit),
+      approvalDue: approvalDue({
+        ...run,
+        environmentClass: environment.class,
+        destructive: outcome.result === "planned" && outcome.destructive,
+        reviewDestructive: held.specification.reviewDestructive,
+      }),
+    };
+    const event = planEvent(run, outcome, terms);
+    const planned = await advanceRun(context, unit, run, event, planColumns(context, run, event, outcome));
+    if (planned.state === "APPLIED") await realise(context, unit, planned);
+    else await supersedeIfUnwanted(context, unit, planned);
+  });
+}
+
+function planColumns(context: Context, run: Run, event: RunEvent, outcome: PlanOutcome): RunExtras {
+  if (event.type !== "plan" || outcome.result !== "planned") return { executorUntil: null };
+  return {
+    executorUntil: null,
+    stateLineage: outcome.state.lineage,
+    stateSerial: outcome.state.serial,
+    ...(outcome.noChanges ? { outputs: { ...outcome.outputs } } : { sealedPlan: sealPlan(context, run.id, outcome) }),
+  };
+}
+
+async function planEnd({ settings }: Context, { tx }: ServiceUnit): Promise<Date> {
+  const now = await databaseTime(tx);
+  return new Date(now.getTime() + settings.PLAN_TTL_SECONDS * 1_000);
+}
+
+/** A newer version was declared, or this one withdrawn, while the engine planned. */
+async function supersedeIfUnwanted(context: Context, unit: ServiceUnit, run: Run): Promise<void> {
+  if (run.state !== "AWAITING_APPROVAL" && run.state !== "APPROVED") return;
+  const { state } = await unit.tx.specification.findUniqueOrThrow({ where: { id: run.specificationId } });
+  if (state === "DECLARED" || state === "APPLIED") return;
+  const reason = `the specification became ${state} while it was being planned`;
+  await advanceRun(context, unit, run, { type: "supersede", at: unit.at, reason });
+}
+
+/** A defect, or the database went away; in the latter case the lease ends and another executor plans. */
+async function giveUpPlanning(context: Context, held: HeldRun): Promise<void> {
+  const outcome: PlanOutcome = {
+    result: "failed",
+    failure: { code: "ENGINE_ERROR", message: "the executor failed: its log has the reason under this run's id" },
+  };
+  await finishPlanning(context, held, outcome).catch((err: unknown) => {
+    context.logger.warn({ err, runId: held.run.id }, "run left to its deadline");
+  });
+}

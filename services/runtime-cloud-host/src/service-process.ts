@@ -1,0 +1,45 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { until } from "@runtime-cloud/local-servers/until";
+import type { ServiceName } from "@runtime-cloud/migrations/services";
+
+/** A service in a process of its own. */
+export interface ServiceProcess {
+  stop(): Promise<void>;
+  /** As a crash would: nothing is said or written any more. */
+  kill(): Promise<void>;
+}
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const READY_WITHIN_MS = 60_000;
+
+/** Starts a service's main with exactly these variables beside the PATH; resolves when its `/readyz` says so. */
+export async function startServiceProcess(
+  service: ServiceName,
+  env: NodeJS.ProcessEnv & { ADMIN_PORT: string },
+): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, ["--import", "tsx", `services/${service}/src/main.ts`], {
+    cwd: root,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  const ended = once(child, "exit");
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    await ended;
+  };
+  await until(`${service} to be ready`, READY_WITHIN_MS, async () => {
+    if (child.exitCode !== null) throw new Error(`${service} ended at its start with exit code ${child.exitCode}`);
+    return (await isReady(env.ADMIN_PORT)) || undefined;
+  });
+  return { stop: () => end("SIGTERM"), kill: () => end("SIGKILL") };
+}
+
+async function isReady(adminPort: string): Promise<boolean> {
+  try {
+    return (await fetch(`http://127.0.0.1:${adminPort}/readyz`)).ok;
+  } catch {
+    return false;
+  }
+}

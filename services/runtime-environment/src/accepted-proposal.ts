@@ -1,0 +1,99 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ProvisioningKind, RunMode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
+import type { Proposal } from "../generated/prisma/client.ts";
+import type { Context, ServiceUnit } from "./context.ts";
+import { databaseTime, secondsAfter } from "./database-time.ts";
+import type { Look } from "./observers/observer.ts";
+import { advanceProposal, endProposal, endWithoutEffect, lockProposal } from "./proposal-transitions.ts";
+import { callFor } from "./provisioning-client.ts";
+import { endOf, type RunEnd } from "./run-end.ts";
+import { lookSoon } from "./schedule.ts";
+
+const FIRST_ASK_SECONDS = 5;
+const LONGEST_PAUSE_SECONDS = 300;
+
+/** When to ask again after `asks` times: pauses double up to five minutes. */
+export function nextAsk(at: Date, asks: number): Date {
+  return secondsAfter(at, Math.min(FIRST_ASK_SECONDS * 2 ** asks, LONGEST_PAUSE_SECONDS));
+}
+
+/** How many proposals one claim takes: their questions are asked side by side. */
+const CLAIMED_AT_ONCE = 10;
+
+/** Claims the accepted proposals that are due to be asked for, by moving the next time ahead. */
+export async function claimDueFollowUps({ client }: Pick<Context, "client">): Promise<{ id: string }[]> {
+  return client.$queryRaw<{ id: string }[]>`
+    UPDATE proposal SET asks = asks + 1, ask_at = clock_timestamp() + make_interval(
+      secs => least(${FIRST_ASK_SECONDS} * power(2, least(asks + 1, 16)), ${LONGEST_PAUSE_SECONDS}))
+    WHERE id IN (
+      SELECT id FROM proposal WHERE state IN ('ACCEPTING', 'ACCEPTED') AND ask_at <= clock_timestamp()
+      ORDER BY ask_at LIMIT ${CLAIMED_AT_ONCE} FOR UPDATE SKIP LOCKED)
+    RETURNING id`;
+}
+
+/**
+ * Takes an accepted proposal further: has its run planned, then learns how the run went. Events tell that sooner; this
+ * finds what came before the run was known here, and a cancelled run, which no event tells. When IaCProvisioningService
+ * doesn't answer, the proposal stays as it is and is asked for again.
+ */
+export async function followUp(context: Context, id: string, look: Look): Promise<void> {
+  const proposal = await context.client.proposal.findUnique({ where: { id } });
+  if (!proposal) return;
+  try {
+    const accepted = proposal.state === "ACCEPTING" ? await planRun(context, proposal, look) : proposal;
+    if (accepted.state === "ACCEPTED") await checkRun(context, accepted, look);
+  } catch (err) {
+    if (!(err instanceof ConnectError)) throw err;
+    if (refusals.has(err.code)) await fail(context, proposal, look, err.rawMessage);
+    else context.logger.warn({ err, proposalId: id }, "no answer about an accepted proposal; it is asked for again");
+  }
+}
+
+/** Answers that asking again won't change. */
+const refusals: ReadonlySet<Code> = new Set([Code.FailedPrecondition, Code.NotFound, Code.InvalidArgument]);
+
+async function planRun(context: Context, { id, tenantId, ...proposal }: Proposal, look: Look): Promise<Proposal> {
+  const { specificationId, direction } = proposal;
+  const mode = direction === "REFRESH_STATE" ? RunMode.REFRESH_ONLY : RunMode.APPLY;
+  const request = { specificationId, kind: ProvisioningKind.RECONCILIATION, mode, proposalId: id, idempotencyKey: id };
+  const { run } = await context.provisioning.rpc.planProvisioning(request, callFor(tenantId, look.cause, look));
+  if (!run) throw new ConnectError("PlanProvisioning answered without a run", Code.Internal);
+  return unitOfWork(context, look.cause, async (unit) => {
+    const accepting = await lockProposal(unit.tx, { id, tenantId });
+    if (accepting.state !== "ACCEPTING") return accepting;
+    const askAt = nextAsk(await databaseTime(unit.tx), accepting.asks);
+    unit.after(() => context.arm("acceptance", askAt, { proposalId: id }));
+    return advanceProposal(unit, accepting, { type: "planRun", provisioningRunId: run.provisioningRunId }, { askAt });
+  });
+}
+
+async function checkRun(context: Context, { id, tenantId, provisioningRunId }: Proposal, look: Look): Promise<void> {
+  if (provisioningRunId === null) return;
+  const call = callFor(tenantId, look.cause, look);
+  const { run } = await context.provisioning.rpc.getProvisioningRun({ provisioningRunId }, call);
+  const end = run && endOf(run);
+  if (!end) return;
+  await unitOfWork(context, look.cause, async (unit) => {
+    const accepted = await lockProposal(unit.tx, { id, tenantId });
+    await endRun(unit, context, accepted, end);
+  });
+}
+
+/** Completes or fails the proposal whose run ended, and has the environment looked at. It must be locked. */
+export async function endRun(unit: ServiceUnit, context: Context, proposal: Proposal, end: RunEnd): Promise<void> {
+  if (proposal.state !== "ACCEPTED") return;
+  if (end.applied) await endProposal(unit, proposal, { type: "complete" });
+  else await endWithoutEffect(unit, proposal, { type: "fail", reason: end.reason });
+  await lookSoon(unit, context, proposal.environmentId);
+}
+
+const MAX_REASON = 1_000;
+
+async function fail(context: Context, { id, tenantId }: Proposal, { cause }: Look, reason: string): Promise<void> {
+  await unitOfWork(context, cause, async (unit) => {
+    const proposal = await lockProposal(unit.tx, { id, tenantId });
+    if (proposal.state !== "ACCEPTING" && proposal.state !== "ACCEPTED") return;
+    await endWithoutEffect(unit, proposal, { type: "fail", reason: reason.slice(0, MAX_REASON) });
+  });
+}

@@ -1,0 +1,9 @@
+import type { ServiceContext } from "@runtime-cloud/eventing/service-context";
+import type { Unit } from "@runtime-cloud/eventing/unit-of-work";
+import type { Prisma, PrismaClient } from "../generated/prisma/client.ts";
+import type { ProvisioningClient } from "./provisioning-client.ts";
+import type { Settings } from "./settings.ts";
+
+export type Context = ServiceContext<PrismaClient, Settings> & { provisioning: ProvisioningClient };
+export type Tx = Prisma.TransactionClient;
+export type ServiceUnit = Unit<Tx>;

@@ -1,0 +1,31 @@
+import { RuntimeEnvironmentService } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/runtime_environment_service_pb";
+import { defineService } from "@runtime-cloud/eventing/service-definition";
+import { PrismaClient } from "../generated/prisma/client.ts";
+import type { Context } from "./context.ts";
+import { deadlines } from "./deadlines.ts";
+import { inboxHandlers } from "./inbox.ts";
+import { observations } from "./observations.ts";
+import { createProvisioningClient } from "./provisioning-client.ts";
+import { routes } from "./routes.ts";
+import { settings } from "./settings.ts";
+
+export const runtimeEnvironment = defineService({
+  name: "runtime-environment",
+  subscriber: "RuntimeEnvironmentService",
+  settings,
+  client: (adapter) => new PrismaClient({ adapter }),
+  async parts(shared) {
+    const provisioning = createProvisioningClient(shared.settings);
+    const context: Context = { ...shared, provisioning };
+    return {
+      routes: routes(context),
+      services: [RuntimeEnvironmentService.typeName],
+      handlers: inboxHandlers(context),
+      deadlines: deadlines(context),
+      workQueues: [observations(context)],
+      async stop() {
+        provisioning.close();
+      },
+    };
+  },
+});

@@ -1,0 +1,24 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Proposal, ProposalSchema } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/proposals_pb";
+import { ProposalState, ReconciliationDirection } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
+import type { Proposal as Row } from "../generated/prisma/client.ts";
+
+export function proposalMessage(row: Row): Proposal {
+  const { provisioningRunId, decidedBy, decidedAt, reason } = row;
+  return create(ProposalSchema, {
+    proposalId: row.id,
+    environmentId: row.environmentId,
+    state: ProposalState[row.state],
+    direction: ReconciliationDirection[row.direction],
+    destructive: row.destructive,
+    digest: row.digest,
+    findingIds: row.findingIds,
+    proposedAt: timestampFromDate(row.proposedAt),
+    expiresAt: timestampFromDate(row.expiresAt),
+    ...(provisioningRunId !== null && { provisioningRunId }),
+    ...(decidedBy !== null && { decidedBy }),
+    ...(decidedAt && { decidedAt: timestampFromDate(decidedAt) }),
+    ...(reason !== null && { reason }),
+  });
+}

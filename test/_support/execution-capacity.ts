@@ -1,0 +1,134 @@
+import { createClient, createRouterTransport, type Client, type Interceptor } from "@connectrpc/connect";
+import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
+import { PoolKind, PoolScaling } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
+import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
+import type { Deadline } from "@runtime-cloud/eventing/deadlines";
+import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity-differences";
+import type { Context } from "@runtime-cloud/execution-capacity/context";
+import type { ProvisioningClient } from "@runtime-cloud/execution-capacity/provisioning-client";
+import { routes } from "@runtime-cloud/execution-capacity/routes";
+import { settings } from "@runtime-cloud/execution-capacity/settings";
+import { systemClock } from "@runtime-cloud/service-kit/clock";
+import { openDatabase } from "@runtime-cloud/service-kit/database";
+import { uuidv7 } from "@runtime-cloud/service-kit/ids";
+import { standardInterceptors } from "@runtime-cloud/service-kit/interceptors";
+import { createLocalIssuer } from "@runtime-cloud/service-kit/local-issuer";
+import { silentLogger } from "@runtime-cloud/service-kit/logger";
+import { PrismaClient } from "../../services/execution-capacity/generated/prisma/client.ts";
+import { testDatabase } from "./database.ts";
+
+export type CapacityClient = Client<typeof ExecutionCapacityService>;
+
+/** ExecutionCapacityService on a database of its own, its RPCs behind the real interceptors, its queues left out. */
+export interface CapacityService {
+  context: Context;
+  database: PrismaClient;
+  /** Wake-ups that the service asked for, as `kind`. */
+  armed: { kind: string; at: Date; label: Record<string, string> | undefined }[];
+  /** The service as a tenant's operator calls it, with every scope. */
+  as(tenantId: string): CapacityClient;
+  /** What a tenant's changes announced so far, in order: names of events beside their fields. */
+  announced(tenantId: string): Promise<{ event: string; data: Record<string, unknown> }[]>;
+  /** Counters that differ from the leases; always none. */
+  differences(): ReturnType<typeof capacityDifferences>;
+  close(): Promise<void>;
+}
+
+const SCOPES = ["capacity:operate", "capacity:quota", "capacity:lease", "capacity:read"];
+
+export async function startCapacity({
+  provisioning,
+}: { provisioning?: ProvisioningClient } = {}): Promise<CapacityService> {
+  const { url, drop } = await testDatabase("execution-capacity");
+  const logger = silentLogger();
+  const opened = openDatabase(
+    { url, applicationName: "test", onError: () => undefined },
+    (adapter) => new PrismaClient({ adapter }),
+  );
+  const armed: CapacityService["armed"] = [];
+  const context: Context = {
+    client: opened.client,
+    pool: opened.pool,
+    settings: settings.parse({ DATABASE_URL: url }),
+    clock: systemClock,
+    newId: uuidv7,
+    logger,
+    arm: async (kind, at, label) => void armed.push({ kind, at, label }),
+    enqueue: async () => undefined,
+    provisioning: provisioning ?? absentProvisioning(),
+  };
+  const issuer = await createLocalIssuer();
+  const interceptors = standardInterceptors({ logger, verifier: issuer.verifier });
+
+  const authorized = (tenant: string): Interceptor => {
+    const token = issuer.issue({ subject: `operator of ${tenant}`, tenant, scopes: SCOPES });
+    return (next) => async (request) => {
+      request.header.set("authorization", `Bearer ${await token}`);
+      return next(request);
+    };
+  };
+
+  return {
+    context,
+    database: opened.client,
+    armed,
+    as(tenantId) {
+      const transport = { interceptors: [authorized(tenantId)] };
+      return createClient(
+        ExecutionCapacityService,
+        createRouterTransport(routes(context), { router: { interceptors }, transport }),
+      );
+    },
+    async announced(tenantId) {
+      const rows = await opened.client.$queryRaw<{ event: string; data: Record<string, unknown> }[]>`
+        SELECT split_part(envelope->>'dataschema', '.', 4) AS event, envelope->'data' AS data
+        FROM outbox_message WHERE tenant_id = ${tenantId} ORDER BY position`;
+      return rows;
+    },
+    differences: () => capacityDifferences(opened.client),
+    async close() {
+      await opened.close();
+      await drop();
+    },
+  };
+}
+
+/** A pool that has its size at once. */
+export function staticPool(poolId: string, size: number) {
+  return { poolId, size, kind: PoolKind.RUN_WORKERS, scaling: PoolScaling.STATIC };
+}
+
+/** An attempt's request for one slot; every call is another attempt unless `changes` names it. */
+export function attempt(poolId: string, changes: Request = {}) {
+  return { poolId, projectId: "p1", holderKind: "Attempt", holderId: uuidv7(), ttl: { seconds: 60n }, ...changes };
+}
+
+type Request = Partial<
+  Pick<Parameters<CapacityClient["acquireLease"]>[0], "units" | "ttl" | "wait" | "priority"> & {
+    holderKind: string;
+    holderId: string;
+    projectId: string;
+  }
+>;
+
+/** As long as a test needs. */
+export const patiently = { wait: { seconds: 600n } };
+
+/** Calls a deadline as a wake-up does, until nothing is due. */
+export async function runOut({ run }: Deadline): Promise<string[]> {
+  const ended: string[] = [];
+  for (let more: boolean | undefined = true; more;) {
+    const result = await run();
+    ended.push(...result.ended);
+    more = result.more;
+  }
+  return ended;
+}
+
+/** IaCProvisioningService where nobody listens. */
+function absentProvisioning(): ProvisioningClient {
+  return createClient(
+    IaCProvisioningService,
+    createRouterTransport(() => undefined),
+  );
+}

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { QuotaChangedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
+import { deadlinesOf, startDeadlines } from "@runtime-cloud/eventing/deadlines";
+import { on } from "@runtime-cloud/eventing/event-handler";
+import { type InboxOutcome, startInbox } from "@runtime-cloud/eventing/inbox";
+import { inboxOf } from "@runtime-cloud/eventing/inbox-job";
+import { postgresBackend } from "@runtime-cloud/eventing/postgres-backend";
+import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
+import { startRelay } from "@runtime-cloud/eventing/relay";
+import { redriveParked } from "@runtime-cloud/eventing/redrive";
+import { startWorkQueue } from "@runtime-cloud/eventing/work-queue";
+import { until } from "@runtime-cloud/local-servers/until";
+import { systemClock } from "@runtime-cloud/service-kit/clock";
+import { silentLogger } from "@runtime-cloud/service-kit/logger";
+import { z } from "zod";
+import { setNewQuota } from "./quotas.ts";
+import { openServiceDatabase, type ServiceDatabase } from "./service-database.ts";
+
+/* What the Redis tests hold in detail, once over the backend that stands in where no Redis is. */
+
+const logger = silentLogger();
+const subscriber = "StudioBff";
+let database: ServiceDatabase;
+let backend: QueueBackend;
+
+beforeAll(async () => {
+  database = await openServiceDatabase();
+  backend = postgresBackend({ url: database.url, prefix: "{runtime-cloud}", logger });
+});
+afterAll(async () => {
+  await backend.close();
+  await database.close();
+});
+
+test("brings an event from the outbox to its handler, and redrives a parked one", async () => {
+  expect(await backend.check()).toBe("ready");
+  const outcomes: InboxOutcome[] = [];
+  const relay = startRelay({ pool: database.pool, backend, subscribers: [subscriber], logger });
+  const seen: string[] = [];
+  const inbox = startInbox({
+    subscriber,
+    backend,
+    context: database.context,
+    handlers: [on(QuotaChangedSchema, "Show", async (_unit, { quotaId }) => void seen.push(quotaId))],
+    logger,
+    observe: (outcome) => void outcomes.push(outcome),
+  });
+  const { id } = await setNewQuota(database, "tenant-a");
+  await until("the event", 10_000, () => seen[0]);
+  expect(seen).toEqual([id]);
+
+  await backend.add(inboxOf(subscriber), [{ name: "broken", data: { specversion: "0.3" } }]);
+  await until("it is parked", 10_000, () => (outcomes.includes("parked") ? true : undefined));
+  const queue = backend.queue(inboxOf(subscriber));
+  await until("it shows", 10_000, async () => ((await queue.getFailedCount()) === 1 ? true : undefined));
+  expect(await redriveParked(queue)).toBe(1);
+  await until("it is parked again", 10_000, () => (outcomes.filter((outcome) => outcome === "parked")[1]));
+  await relay.stop();
+  await inbox.stop();
+});
+
+test("wakes a deadline about a second after its instant, and puts back an early one", async () => {
+  const behindMs = 1_500;
+  let woken: Date | undefined;
+  const deadlines = startDeadlines({
+    service: "ExecutionCapacityService",
+    backend,
+    deadlines: [
+      {
+        kind: "lease-expiry",
+        sweepEveryMs: 3_600_000,
+        run: async () => {
+          if (armed) woken = new Date();
+          return { ended: ["lease-1"] };
+        },
+      },
+    ],
+    logger,
+    clock: systemClock,
+    databaseNow: async () => new Date(Date.now() - behindMs),
+  });
+  let armed = false;
+  const at = new Date(Date.now() + 700);
+  await deadlines.arm("lease-expiry", at, { pool: "runners" });
+  armed = true;
+  const wokenAt = await until("the wake-up", 15_000, () => woken);
+  expect(wokenAt.getTime()).toBeGreaterThanOrEqual(at.getTime() + behindMs);
+  const queue = backend.queue(deadlinesOf("ExecutionCapacityService"));
+  const job = await until("its result", 5_000, async () => (await queue.getCompleted())[0]);
+  expect(job.returnvalue).toEqual({ ended: ["lease-1"], count: 1 });
+  await deadlines.stop();
+});
+
+test("does work once while it waits, and once more when asked meanwhile", async () => {
+  const done: number[] = [];
+  let release = (): void => undefined;
+  const work = startWorkQueue({
+    name: "test.work",
+    backend,
+    concurrency: 2,
+    data: z.object({ turn: z.number() }),
+    async handle({ turn }) {
+      done.push(turn);
+      if (turn === 1) await new Promise<void>((resolve) => (release = resolve));
+    },
+    logger,
+  });
+  await work.enqueue("run-1", { turn: 1 });
+  await until("the first turn", 10_000, () => done[0]);
+  await work.enqueue("run-1", { turn: 2 });
+  await work.enqueue("run-1", { turn: 3 });
+  expect(done).toEqual([1]);
+  release();
+  await until("one more turn", 10_000, () => done[1]);
+  await work.close();
+  expect(done).toEqual([1, 3]);
+});

@@ -1,0 +1,189 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { QuotaChangedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
+import { on } from "@runtime-cloud/eventing/event-handler";
+import { type InboxOutcome, startInbox } from "@runtime-cloud/eventing/inbox";
+import { inboxOf } from "@runtime-cloud/eventing/inbox-job";
+import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
+import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
+import { outboxLag, type Relay, startRelay } from "@runtime-cloud/eventing/relay";
+import { startRedis } from "@runtime-cloud/local-servers/redis";
+import { until } from "@runtime-cloud/local-servers/until";
+import { silentLogger } from "@runtime-cloud/service-kit/logger";
+import { Redis } from "ioredis";
+import { testRedis } from "../_support/redis.ts";
+import { setNewQuota } from "./quotas.ts";
+import { openServiceDatabase, type ServiceDatabase } from "./service-database.ts";
+
+/** Consumers of QuotaChanged, which every quota that is set announces. */
+const subscribers = ["RunControlService", "StudioBff"];
+const logger = silentLogger();
+/** The relay polls each 5 s: what comes sooner came by its notification. */
+const LESS_THAN_A_POLL_MS = 4_000;
+
+let database: ServiceDatabase;
+let backend: QueueBackend;
+let relay: Relay | undefined;
+
+beforeAll(async () => {
+  database = await openServiceDatabase();
+});
+afterAll(() => database.close());
+beforeEach(() => {
+  backend = redisBackend({ ...testRedis(), logger });
+});
+afterEach(async () => {
+  await relay?.stop();
+  relay = undefined;
+  await backend.close();
+});
+
+const start = (to = backend) => startRelay({ pool: database.pool, backend: to, subscribers, logger });
+const waiting = async (queue: string) => backend.queue(inboxOf(queue)).getWaiting();
+const published = () => until("an empty outbox", 15_000, async () => ((await outboxLag(database.pool)).waiting === 0 ? true : undefined));
+
+test("brings an event to every subscriber of the deployment, moments after its commit", async () => {
+  relay = start();
+  await published();
+  const committed = performance.now();
+  const { id } = await setNewQuota(database, "tenant-a", 2);
+  await published();
+  expect(performance.now() - committed).toBeLessThan(LESS_THAN_A_POLL_MS);
+
+  for (const subscriber of subscribers) {
+    const [job] = await waiting(subscriber);
+    expect(job?.name).toBe("capacity.quotas.v1.quota-changed");
+    expect(job?.data).toMatchObject({ subject: id, tenantid: "tenant-a", data: { concurrentRuns: 2 } });
+  }
+  expect(await waiting("AuditService")).toEqual([]);
+});
+
+test("shares a backlog between relays, each event once", async () => {
+  const many = 1_200;
+  const { id } = await setNewQuota(database, "tenant-many");
+  await database.pool.query(
+    `INSERT INTO outbox_message (id, topic, tenant_id, subject, envelope)
+     SELECT copy, topic, tenant_id, subject, jsonb_set(envelope, '{id}', to_jsonb(copy))
+     FROM outbox_message, (SELECT gen_random_uuid() AS copy FROM generate_series(2, $2)) copies WHERE subject = $1`,
+    [id, many],
+  );
+  expect(await outboxLag(database.pool)).toMatchObject({ waiting: many });
+  relay = start();
+  const second = start();
+  await published();
+  await second.stop();
+  const jobs = await waiting("StudioBff");
+  expect(new Set(jobs.map(({ id }) => id)).size).toBe(many);
+  expect(jobs).toHaveLength(many);
+  expect(await outboxLag(database.pool)).toEqual({ waiting: 0, oldestSeconds: 0 });
+});
+
+test("publishes again what a relay added and died before marking; the inbox has it once", async () => {
+  const { id } = await setNewQuota(database, "tenant-crash");
+  const dying = startRelay({
+    pool: database.pool,
+    subscribers,
+    logger,
+    backend: {
+      ...backend,
+      async add(queue, jobs) {
+        await backend.add(queue, jobs);
+        throw new Error("the process dies here");
+      },
+    },
+  });
+  await until("it is added", 5_000, async () => ((await waiting("StudioBff")).length > 0 ? true : undefined));
+  await dying.stop();
+  expect((await outboxLag(database.pool)).waiting).toBe(1);
+
+  const outcomes: InboxOutcome[] = [];
+  const seen: string[] = [];
+  const inbox = startInbox({
+    subscriber: "StudioBff",
+    backend,
+    context: database.context,
+    handlers: [on(QuotaChangedSchema, "Show", async (_unit, { quotaId }) => void seen.push(quotaId))],
+    logger,
+    observe: (outcome) => void outcomes.push(outcome),
+  });
+  await until("the first delivery", 5_000, () => (outcomes.length > 0 ? true : undefined));
+  // The queue has forgotten the first job, so the second is a delivery of its own.
+  await backend.queue(inboxOf("StudioBff")).obliterate({ force: true });
+  relay = start();
+  await published();
+  await until("the second delivery", 5_000, () => (outcomes.length > 1 ? true : undefined));
+  await inbox.stop();
+  expect(outcomes).toEqual(["handled", "duplicate"]);
+  expect(seen).toEqual([id]);
+});
+
+test("keeps events while Redis is away, and publishes them when it is back", async () => {
+  const first = await startRedis();
+  const away = redisBackend({ url: first.url, prefix: "away", logger });
+  const stranded = start(away);
+  await setNewQuota(database, "tenant-before");
+  await published();
+
+  await first.kill();
+  const asked = performance.now();
+  await setNewQuota(database, "tenant-during");
+  expect(performance.now() - asked).toBeLessThan(1_000);
+  expect((await stranded.lag()).waiting).toBe(1);
+
+  const second = await startRedis({ port: first.port, password: first.password });
+  await published();
+  const jobs = await away.queue(inboxOf("StudioBff")).getWaiting();
+  expect(jobs.map(({ data }) => data)).toMatchObject([{ tenantid: "tenant-during" }]);
+  await stranded.stop();
+  await away.close();
+  await second.stop();
+});
+
+test("starts before its Redis does", async () => {
+  const early = await startRedis();
+  await early.stop();
+  const away = redisBackend({ url: early.url, prefix: "early", logger });
+  expect(await away.check()).toBe("away");
+  const waitingRelay = start(away);
+  await setNewQuota(database, "tenant-early");
+  const late = await startRedis({ port: early.port, password: early.password });
+  await published();
+  expect(await away.check()).toBe("ready");
+  await waitingRelay.stop();
+  await away.close();
+  await late.stop();
+});
+
+test("publishes on after Redis lost everything", async () => {
+  const server = await startRedis();
+  const wiped = redisBackend({ url: server.url, prefix: "wiped", logger });
+  const publishing = start(wiped);
+  await setNewQuota(database, "tenant-1");
+  await published();
+  const redis = new Redis(server.url);
+  await redis.flushall();
+  await redis.quit();
+  await setNewQuota(database, "tenant-2");
+  await published();
+  const jobs = await wiped.queue(inboxOf("StudioBff")).getWaiting();
+  expect(jobs.map(({ data }) => data)).toMatchObject([{ tenantid: "tenant-2" }]);
+  await publishing.stop();
+  await wiped.close();
+  await server.stop();
+});
+
+test("refuses a Redis that may evict jobs, saying how to set it right", async () => {
+  const server = await startRedis();
+  const redis = new Redis(server.url);
+  await redis.config("SET", "maxmemory-policy", "allkeys-lru");
+  const evicting = redisBackend({ url: server.url, prefix: "evicting", logger });
+  await expect(evicting.check()).rejects.toThrow(/maxmemory-policy is allkeys-lru.*noeviction/);
+  await redis.quit();
+  await evicting.close();
+  await server.stop();
+});
+
+test("refuses a subscriber that consumes nothing", () => {
+  expect(() => startRelay({ pool: database.pool, backend, subscribers: ["Typo"], logger })).toThrow(
+    "SUBSCRIBERS names Typo, which consumes no event",
+  );
+});

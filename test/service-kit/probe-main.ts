@@ -1,0 +1,30 @@
+import { readConfig } from "@runtime-cloud/service-kit/config";
+import { runUntilSignal } from "@runtime-cloud/service-kit/lifecycle";
+import { createLogger } from "@runtime-cloud/service-kit/logger";
+import { wholeNumber } from "@runtime-cloud/service-kit/settings";
+import { z } from "zod";
+import { startProbe } from "./probe-server.ts";
+
+/** The probe service as a process: prints its address and a token, and stops as slowly as STOP_MS says. */
+const settings = z.object({
+  STOP_MS: wholeNumber("how long stopping takes, in milliseconds", { min: 0, max: 60_000 }),
+});
+const STOP_WITHIN_MS = 2_000;
+
+const logger = createLogger({ service: "probe", level: "info", destination: process.stderr });
+await runUntilSignal(
+  "probe",
+  async () => {
+    const { STOP_MS } = readConfig(settings, process.env);
+    const probe = await startProbe({ graceMs: 500 });
+    process.stdout.write(`${JSON.stringify({ url: probe.server.url, token: probe.token })}\n`);
+    return {
+      async stop() {
+        await probe.server.drain();
+        await new Promise((resolve) => setTimeout(resolve, STOP_MS));
+      },
+    };
+  },
+  logger,
+  { stopWithinMs: STOP_WITHIN_MS },
+);
