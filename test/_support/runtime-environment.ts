@@ -20,7 +20,7 @@ import { createLocalIssuer } from "@runtime-cloud/service-kit/local-issuer";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";
 import { PrismaClient } from "../../services/runtime-environment/generated/prisma/client.ts";
 import { testDatabase } from "./database.ts";
-import { type ProvisioningServer, startProvisioning } from "./provisioning.ts";
+import { type ProvisioningServer, startProvisioning } from "./provisioning-server.ts";
 
 export type EnvironmentClient = Client<typeof RuntimeEnvironmentService>;
 

@@ -121,7 +121,7 @@ test("takes a call's correlation and trace over when they are well formed, and m
         requestMethod: "POST",
         url: "http://localhost/",
         requestHeader: headers,
-        contextValues: createContextValues().set(principalKey, { subject: "alice", tenantId: "tenant-a", scopes: new Set() }),
+        contextValues: createContextValues().set(principalKey, { subject: "alice", tenantId: "tenant-a", scopes: new Set<string>() }),
       }),
       () => "made",
     );

@@ -7,8 +7,6 @@ import { Denied } from "./errors.ts";
 import { principalKey } from "./principal.ts";
 import type { Claims, Verifier } from "./token-verifier.ts";
 
-export { type Principal, principalKey, principalOf } from "./principal.ts";
-
 /** The scope of a platform service's token: it acts for the tenant that {@link tenantHeader} names. */
 export const anyTenantScope = "tenants:any";
 

@@ -2,11 +2,10 @@ import { commit } from "@runtime-cloud/eventing/commit";
 import { accept, begin } from "@runtime-cloud/eventing/decision";
 import { NotFound } from "@runtime-cloud/service-kit/errors";
 import { capacityLease, type LeaseEvent } from "@runtime-cloud/state-machines/capacity-lease";
-import type { CapacityLease } from "../generated/prisma/client.ts";
+import type { CapacityLease, WorkerPool } from "../generated/prisma/client.ts";
 import { assertCovered, type Capacity } from "./capacity-lock.ts";
-import { charge } from "./charge.ts";
+import { charge, giveBack } from "./charge.ts";
 import type { ServiceUnit, Tx } from "./context.ts";
-import { findPool } from "./worker-pool.ts";
 
 /** What a holder asks for. */
 export type LeaseRequest = Pick<
@@ -48,19 +47,15 @@ export async function advanceLease(unit: ServiceUnit, lease: CapacityLease, even
   );
 }
 
-/** Grants a waiting lease: the caller has found no obstacle to it. */
-export async function grant(capacity: Capacity, lease: CapacityLease): Promise<void> {
+/** Grants a waiting lease: the caller has found no obstacle to it. Gives the pool as it is then. */
+export async function grant(capacity: Capacity, lease: CapacityLease): Promise<WorkerPool> {
   assertCovered(capacity, lease);
   const { unit, arm, now } = capacity;
-  const { poolTenantId: tenantId, poolId: id } = lease;
-  const pool = await unit.tx.workerPool.update({
-    where: { tenantId_id: { tenantId, id } },
-    data: { nextToken: { increment: 1 } },
-  });
+  const pool = await charge(unit.tx, lease);
   const expiresAt = new Date(now.getTime() + lease.ttlSeconds * 1_000);
   await advanceLease(unit, lease, { type: "grant", at: now, expiresAt, fencingToken: pool.nextToken - 1n });
-  await charge(unit.tx, pool, lease, lease.units);
-  unit.after(() => arm("lease-expiry", expiresAt, { pool: id }));
+  unit.after(() => arm("lease-expiry", expiresAt, { pool: pool.id }));
+  return pool;
 }
 
 /** Ends a lease and gives back what it held. One whose time is over ends by that, whoever asks. */
@@ -72,9 +67,7 @@ export async function endLease(
   assertCovered(capacity, lease);
   const { unit, now } = capacity;
   const ended = await advanceLease(unit, lease, isOverdue(lease, now) ? { type: "expire", at: now } : event);
-  const pool =
-    lease.state === "ACTIVE" && (await findPool(unit.tx, { tenantId: lease.poolTenantId, id: lease.poolId }));
-  if (pool) await charge(unit.tx, pool, lease, -lease.units);
+  if (lease.state === "ACTIVE") await giveBack(unit.tx, lease);
   return ended;
 }
 

@@ -19,21 +19,38 @@ export function dimensionOf(kind: PoolKind): Dimension | undefined {
   }
 }
 
-/** Adds a lease's units to all that it counts against: its pool, its tenant and its project. Less than 0 gives back. */
-export async function charge(
+type Charged = Pick<CapacityLease, "tenantId" | "projectId" | "poolTenantId" | "poolId" | "units">;
+
+/** Charges a lease to its pool, its tenant and its project. The pool that it returns has spent a fencing token on it. */
+export async function charge(tx: Tx, lease: Charged): Promise<WorkerPool> {
+  const pool = await tx.workerPool.update({
+    where: poolOf(lease),
+    data: { used: { increment: lease.units }, nextToken: { increment: 1 } },
+  });
+  await addToScopes(tx, pool, lease, lease.units);
+  return pool;
+}
+
+/** Takes a lease off all that it was charged to. */
+export async function giveBack(tx: Tx, lease: Charged): Promise<void> {
+  const pool = await tx.workerPool.update({ where: poolOf(lease), data: { used: { decrement: lease.units } } });
+  await addToScopes(tx, pool, lease, -lease.units);
+}
+
+async function addToScopes(
   tx: Tx,
-  pool: Pick<WorkerPool, "tenantId" | "id" | "kind">,
-  { tenantId, projectId }: Pick<CapacityLease, "tenantId" | "projectId">,
+  { kind }: WorkerPool,
+  { tenantId, projectId }: Charged,
   units: number,
 ): Promise<void> {
-  await tx.workerPool.update({
-    where: { tenantId_id: { tenantId: pool.tenantId, id: pool.id } },
-    data: { used: { increment: units } },
-  });
-  const dimension = dimensionOf(pool.kind);
+  const dimension = dimensionOf(kind);
   if (!dimension) return;
   await tx.scopeUsage.updateMany({
     where: { tenantId, projectId: { in: ["", projectId] } },
     data: { [dimension.used]: { increment: units } },
   });
+}
+
+function poolOf({ poolTenantId: tenantId, poolId: id }: Charged) {
+  return { tenantId_id: { tenantId, id } };
 }

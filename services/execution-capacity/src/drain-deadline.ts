@@ -6,13 +6,11 @@ import { endLease } from "./capacity-lease.ts";
 import { lockCapacity } from "./capacity-lock.ts";
 import type { Context, ServiceUnit } from "./context.ts";
 import { databaseInstant } from "./database-instant.ts";
-import { settle } from "./settle.ts";
+import { END_BATCH, settle } from "./settle.ts";
 import { findPool } from "./worker-pool.ts";
 
 const KIND = "drain-deadline";
 const SWEEP_EVERY_MS = 2_000;
-/** How many leases one transaction revokes. */
-const BATCH = 200;
 
 /** Takes back what is still leased at a drain's deadline. The last lease's end makes the pool DRAINED. */
 export function drainDeadline(context: Context): Deadline {
@@ -34,7 +32,7 @@ export function drainDeadline(context: Context): Deadline {
 
 async function revokeAll(unit: ServiceUnit, { arm }: Context, { tenantId, id }: WorkerPool): Promise<string[]> {
   const held = { poolTenantId: tenantId, poolId: id, state: "ACTIVE" } as const;
-  const batch = () => unit.tx.capacityLease.findMany({ where: held, orderBy: { id: "asc" }, take: BATCH });
+  const batch = () => unit.tx.capacityLease.findMany({ where: held, orderBy: { id: "asc" }, take: END_BATCH });
   const capacity = await lockCapacity({ unit, arm }, { scopes: await batch(), pools: [{ tenantId, id }] });
   const { now } = capacity;
   const pool = await findPool(unit.tx, { tenantId, id });

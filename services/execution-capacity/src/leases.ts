@@ -1,20 +1,19 @@
 import { create } from "@bufbuild/protobuf";
 import { durationMs } from "@bufbuild/protobuf/wkt";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import {
   RenewLeaseResponse_Result,
   RevokeLeaseResponseSchema,
 } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
 import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
 import { LeaseState as LeaseStateCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { callCause } from "@runtime-cloud/eventing/cause";
 import { once } from "@runtime-cloud/eventing/idempotency";
 import { pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
-import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { IllegalTransition } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import { type CapacityLease, LeaseState, type WorkerPool } from "../generated/prisma/client.ts";
 import { acquire } from "./acquire.ts";
+import type { CallUnits } from "./call-unit.ts";
 import { endLease, isOpen, ownLease } from "./capacity-lease.ts";
 import { type Capacity, lockCapacity } from "./capacity-lock.ts";
 import type { Context, ServiceUnit } from "./context.ts";
@@ -25,14 +24,15 @@ import { usablePool } from "./worker-pool.ts";
 
 type LeaseMethods = "acquireLease" | "renewLease" | "releaseLease" | "revokeLease" | "getLease" | "listLeases";
 
-export function leaseRoutes(context: Context): Pick<ServiceImpl<typeof ExecutionCapacityService>, LeaseMethods> {
-  const { client, arm, newId } = context;
-  const inUnit = <T>(call: HandlerContext, work: (unit: ServiceUnit, tenantId: string) => Promise<T>) =>
-    unitOfWork(context, callCause(call, newId), (unit) => work(unit, principalOf(call).tenantId));
+export function leaseRoutes(
+  context: Context,
+  { changing, free }: CallUnits,
+): Pick<ServiceImpl<typeof ExecutionCapacityService>, LeaseMethods> {
+  const { client, arm } = context;
 
   return {
     acquireLease: ({ poolId, projectId, holderKind, holderId, ...request }, call) =>
-      inUnit(call, async (unit, tenantId) => {
+      changing(call, async (unit, tenantId) => {
         const pool = await usablePool(unit.tx, tenantId, poolId);
         refuseRetired(pool);
         const capacity = await lockCapacity({ unit, arm }, { scopes: [{ tenantId, projectId }], pools: [pool] });
@@ -47,7 +47,7 @@ export function leaseRoutes(context: Context): Pick<ServiceImpl<typeof Execution
       }),
 
     renewLease: ({ leaseId: id, fencingToken, ttl }, call) =>
-      inUnit(call, async (unit, tenantId) => {
+      free(call, async (unit, tenantId) => {
         const ttlMs = ttl ? durationMs(ttl) : 0;
         const { result, lease, now } = await renew(unit, arm, { tenantId, id, fencingToken, ttlMs });
         const left = result === "RENEWED" ? lifetime(lease, now) : {};
@@ -55,7 +55,7 @@ export function leaseRoutes(context: Context): Pick<ServiceImpl<typeof Execution
       }),
 
     releaseLease: ({ leaseId }, call) =>
-      inUnit(call, async (unit, tenantId) => {
+      changing(call, async (unit, tenantId) => {
         const lease = await ownLease(unit.tx, tenantId, leaseId);
         if (!isOpen(lease)) return { lease: await leaseMessage(unit.tx, lease) };
         const { capacity, lease: locked } = await lockLease(unit, lease);
@@ -67,7 +67,7 @@ export function leaseRoutes(context: Context): Pick<ServiceImpl<typeof Execution
       }),
 
     revokeLease: (request, call) =>
-      inUnit(call, (unit, tenantId) =>
+      changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: ExecutionCapacityService.method.revokeLease, request }, async () => {
           const { capacity, lease } = await lockLease(unit, await ownLease(unit.tx, tenantId, request.leaseId));
           const ended = await endLease(capacity, lease, { type: "revoke", at: capacity.now, reason: "OPERATOR" });

@@ -1,4 +1,4 @@
-import { runService } from "@runtime-cloud/eventing/service";
+import { runService } from "@runtime-cloud/eventing/run-service";
 import { executionCapacity } from "./definition.ts";
 
 await runService(executionCapacity);

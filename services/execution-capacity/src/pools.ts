@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { durationMs } from "@bufbuild/protobuf/wkt";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
 import {
   CordonPoolResponseSchema,
@@ -14,14 +14,13 @@ import {
   PoolScaling as PoolScalingCode,
   PoolState as PoolStateCode,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { callCause } from "@runtime-cloud/eventing/cause";
 import { once } from "@runtime-cloud/eventing/idempotency";
 import { pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
-import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { InvalidInput } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import type { PoolEvent } from "@runtime-cloud/state-machines/worker-pool";
 import { PoolKind, PoolScaling, PoolState, type WorkerPool } from "../generated/prisma/client.ts";
+import type { CallUnits } from "./call-unit.ts";
 import { type Capacity, lockCapacity } from "./capacity-lock.ts";
 import type { Context, ServiceUnit } from "./context.ts";
 import { poolMessage, poolMessages } from "./pool-message.ts";
@@ -32,15 +31,16 @@ import { advancePool, findPool, ownPool, usablePool } from "./worker-pool.ts";
 type PoolMethods =
   "setWorkerPool" | "cordonPool" | "uncordonPool" | "drainPool" | "retirePool" | "getWorkerPool" | "listWorkerPools";
 
-export function poolRoutes(context: Context): Pick<ServiceImpl<typeof ExecutionCapacityService>, PoolMethods> {
-  const { client, arm, newId } = context;
+export function poolRoutes(
+  context: Context,
+  { changing }: CallUnits,
+): Pick<ServiceImpl<typeof ExecutionCapacityService>, PoolMethods> {
+  const { client, arm } = context;
   const { method } = ExecutionCapacityService;
-  const inUnit = <T>(call: HandlerContext, work: (unit: ServiceUnit, tenantId: string) => Promise<T>) =>
-    unitOfWork(context, callCause(call, newId), (unit) => work(unit, principalOf(call).tenantId));
 
   return {
     setWorkerPool: (request, call) =>
-      inUnit(call, (unit, tenantId) =>
+      changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: method.setWorkerPool, request }, async () => {
           const { poolId: id, size, shared, environmentId, programVersion } = request;
           const capacity = await lockPool(unit, tenantId, id);
@@ -63,7 +63,7 @@ export function poolRoutes(context: Context): Pick<ServiceImpl<typeof ExecutionC
       ),
 
     cordonPool: (request, call) =>
-      inUnit(call, (unit, tenantId) =>
+      changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: method.cordonPool, request }, async () => {
           const pool = await change(unit, tenantId, request.poolId, () => ({
             type: "cordon",
@@ -74,7 +74,7 @@ export function poolRoutes(context: Context): Pick<ServiceImpl<typeof ExecutionC
       ),
 
     uncordonPool: (request, call) =>
-      inUnit(call, (unit, tenantId) =>
+      changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: method.uncordonPool, request }, async () => {
           const pool = await change(unit, tenantId, request.poolId, () => ({ type: "uncordon" }));
           return create(UncordonPoolResponseSchema, { pool });
@@ -82,7 +82,7 @@ export function poolRoutes(context: Context): Pick<ServiceImpl<typeof ExecutionC
       ),
 
     drainPool: (request, call) =>
-      inUnit(call, (unit, tenantId) =>
+      changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: method.drainPool, request }, async () => {
           const withinMs = request.within ? durationMs(request.within) : 0;
           const pool = await change(unit, tenantId, request.poolId, ({ now }) => {
@@ -95,7 +95,7 @@ export function poolRoutes(context: Context): Pick<ServiceImpl<typeof ExecutionC
       ),
 
     retirePool: (request, call) =>
-      inUnit(call, (unit, tenantId) =>
+      changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: method.retirePool, request }, async () => {
           const pool = await change(unit, tenantId, request.poolId, () => ({ type: "retire" }));
           return create(RetirePoolResponseSchema, { pool });

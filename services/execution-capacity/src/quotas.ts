@@ -1,19 +1,18 @@
 import { create } from "@bufbuild/protobuf";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
 import {
   RetireQuotaResponseSchema,
   SetQuotaResponseSchema,
 } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/quotas_pb";
-import { callCause } from "@runtime-cloud/eventing/cause";
 import { commit } from "@runtime-cloud/eventing/commit";
 import { begin } from "@runtime-cloud/eventing/decision";
 import { once } from "@runtime-cloud/eventing/idempotency";
-import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { NotFound } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import { quota } from "@runtime-cloud/state-machines/quota";
 import type { Quota } from "../generated/prisma/client.ts";
+import type { CallUnits } from "./call-unit.ts";
 import { lockCapacity } from "./capacity-lock.ts";
 import type { Context, ServiceUnit, Tx } from "./context.ts";
 import { advanceQuota } from "./quota.ts";
@@ -22,14 +21,15 @@ import { settle } from "./settle.ts";
 
 type QuotaMethods = "setQuota" | "retireQuota" | "getQuota";
 
-export function quotaRoutes(context: Context): Pick<ServiceImpl<typeof ExecutionCapacityService>, QuotaMethods> {
-  const { client, arm, newId } = context;
-  const inUnit = <T>(call: HandlerContext, work: (unit: ServiceUnit, tenantId: string) => Promise<T>) =>
-    unitOfWork(context, callCause(call, newId), (unit) => work(unit, principalOf(call).tenantId));
+export function quotaRoutes(
+  context: Context,
+  { changing }: CallUnits,
+): Pick<ServiceImpl<typeof ExecutionCapacityService>, QuotaMethods> {
+  const { client, arm } = context;
 
   return {
     setQuota: (request, call) =>
-      inUnit(call, (unit, tenantId) =>
+      changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: ExecutionCapacityService.method.setQuota, request }, async () => {
           const { projectId = "", concurrentRuns, concurrentSandboxes } = request;
           const limits = { concurrentRuns, concurrentSandboxes, weight: request.weight || 1 };
@@ -41,7 +41,7 @@ export function quotaRoutes(context: Context): Pick<ServiceImpl<typeof Execution
       ),
 
     retireQuota: (request, call) =>
-      inUnit(call, (unit, tenantId) =>
+      changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: ExecutionCapacityService.method.retireQuota, request }, async () => {
           const capacity = await lockCapacity({ unit, arm }, { scopes: [{ tenantId, projectId: "" }], pools: [] });
           const row = await unit.tx.quota.findFirst({ where: { id: request.quotaId, tenantId } });

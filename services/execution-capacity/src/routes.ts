@@ -1,5 +1,6 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
+import { callUnits } from "./call-unit.ts";
 import type { Context } from "./context.ts";
 import { leaseRoutes } from "./leases.ts";
 import { poolRoutes } from "./pools.ts";
@@ -7,11 +8,12 @@ import { quotaRoutes } from "./quotas.ts";
 
 /** Every RPC of the service. */
 export function routes(context: Context): (router: ConnectRouter) => void {
+  const units = callUnits(context);
   return (router) => {
     router.service(ExecutionCapacityService, {
-      ...poolRoutes(context),
-      ...quotaRoutes(context),
-      ...leaseRoutes(context),
+      ...poolRoutes(context, units),
+      ...quotaRoutes(context, units),
+      ...leaseRoutes(context, units),
     });
   };
 }

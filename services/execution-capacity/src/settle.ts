@@ -6,8 +6,8 @@ import { scopesOf } from "./scopes.ts";
 import { recordObstacle } from "./waiting.ts";
 import { advancePool, findPool } from "./worker-pool.ts";
 
-/** How many overdue leases one transaction ends; the rest is left to the next one. */
-export const OVERDUE_BATCH = 200;
+/** How many leases one transaction ends, so that it is short whatever ended at once; the rest is left to the next one. */
+export const END_BATCH = 50;
 
 /**
  * The last step of every change of capacity, in its transaction: ends what is overdue in the claimed pools, finishes
@@ -16,7 +16,9 @@ export const OVERDUE_BATCH = 200;
 export async function settle(capacity: Capacity): Promise<string[]> {
   const ended: string[] = [];
   for (const pool of capacity.claimed) ended.push(...(await endOverdue(capacity, pool)));
-  for (const pool of capacity.pools) {
+  for (const key of capacity.pools) {
+    const pool = await findPool(capacity.unit.tx, key);
+    if (!pool) continue;
     await finishDrain(capacity, pool);
     await grantWaiters(capacity, pool);
   }
@@ -36,37 +38,34 @@ async function endOverdue(capacity: Capacity, { tenantId, id }: PoolKey): Promis
       ],
     },
     orderBy: [{ expiresAt: "asc" }, { waitDeadline: "asc" }],
-    take: OVERDUE_BATCH,
+    take: END_BATCH,
   });
   for (const lease of overdue) await endLease(capacity, lease, { type: "expire", at: now });
   return overdue.map((lease) => lease.id);
 }
 
-async function finishDrain({ unit }: Capacity, key: PoolKey): Promise<void> {
-  const pool = await findPool(unit.tx, key);
-  if (pool?.state === "DRAINING" && pool.used === 0) await advancePool(unit, pool, { type: "empty" });
+async function finishDrain({ unit }: Capacity, pool: WorkerPool): Promise<void> {
+  if (pool.state === "DRAINING" && pool.used === 0) await advancePool(unit, pool, { type: "empty" });
 }
 
 /**
  * Serves a pool's queue by priority, then arrival. A tenant or project that its own quota blocks is passed over whole; a
  * waiter for whom the pool is too full is not, so that small requests never starve a large one.
  */
-async function grantWaiters(capacity: Capacity, key: PoolKey): Promise<void> {
-  const { tx } = capacity.unit;
+async function grantWaiters(capacity: Capacity, found: WorkerPool): Promise<void> {
   const passedOver: PassedOver = { tenants: [], projects: [] };
-  for (;;) {
-    const pool = await findPool(tx, key);
-    const waiter = pool && (await nextWaiter(capacity, pool, passedOver));
+  for (let pool = found; pool.state === "ACTIVE" && pool.used < pool.currentSize;) {
+    const waiter = await nextWaiter(capacity, pool, passedOver);
     if (!waiter) return;
     const { tenantId, projectId } = waiter;
-    const obstacle = obstacleTo(waiter, pool, await scopesOf(tx, tenantId, [projectId]));
+    const obstacle = obstacleTo(waiter, pool, await scopesOf(capacity.unit.tx, tenantId, [projectId]));
     if (!obstacle) {
-      await grant(capacity, waiter);
+      pool = await grant(capacity, waiter);
       continue;
     }
     await recordObstacle(capacity.unit, waiter, obstacle);
+    if (obstacle.reason === "POOL_FULL") return;
     if (obstacle.reason === "PROJECT_QUOTA") passedOver.projects.push({ tenantId, projectId });
-    else if (obstacle.reason === "POOL_FULL") return;
     else passedOver.tenants.push(tenantId);
   }
 }
@@ -76,13 +75,12 @@ interface PassedOver {
   projects: { tenantId: string; projectId: string }[];
 }
 
-/** The first of the queue, if the pool grants anything now. */
+/** The first of the queue but for those passed over. */
 function nextWaiter(
   { unit, now }: Capacity,
   pool: WorkerPool,
   { tenants, projects }: PassedOver,
-): Promise<CapacityLease | null> | null {
-  if (pool.state !== "ACTIVE") return null;
+): Promise<CapacityLease | null> {
   return unit.tx.capacityLease.findFirst({
     where: {
       poolTenantId: pool.tenantId,

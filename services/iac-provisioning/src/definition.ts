@@ -6,14 +6,15 @@ import type { Context } from "./context.ts";
 import { deadlines } from "./deadlines.ts";
 import { executeRun } from "./executor.ts";
 import { inbox } from "./inbox.ts";
-import { inspectionRoutes } from "./inspect-environment.ts";
 import { openContext } from "./open-context.ts";
-import { runQueries } from "./run-queries.ts";
+import { routes } from "./routes.ts";
 import { RUN_QUEUE } from "./run-queue.ts";
-import { runRoutes } from "./runs.ts";
 import { settings } from "./settings.ts";
-import { specificationRoutes } from "./specifications.ts";
 
+/**
+ * Plans and applies desired states. In the role `api` it works on no runs; in the role `executor` it answers no calls.
+ * Events and deadlines are taken in by every role: they are light, and so none is left to a role that isn't there.
+ */
 export const iacProvisioning = defineService({
   name: "iac-provisioning",
   subscriber: "IaCProvisioningService",
@@ -23,9 +24,7 @@ export const iacProvisioning = defineService({
     const context = await openContext(shared);
     const { ROLE } = context.settings;
     return {
-      routes(router) {
-        if (ROLE !== "executor") router.service(IaCProvisioningService, routes(context));
-      },
+      routes: ROLE === "executor" ? () => undefined : routes(context),
       services: [IaCProvisioningService.typeName],
       handlers: inbox(context),
       deadlines: deadlines(context),
@@ -34,15 +33,6 @@ export const iacProvisioning = defineService({
     };
   },
 });
-
-function routes(context: Context) {
-  return {
-    ...specificationRoutes(context),
-    ...runRoutes(context),
-    ...runQueries(context),
-    ...inspectionRoutes(context),
-  };
-}
 
 function runs(context: Context) {
   return workOn({

@@ -6,7 +6,7 @@ import type { Direction, Grouping } from "./propose.ts";
 import { undecidedProposal } from "./proposal-transitions.ts";
 
 /** The most findings that one proposal covers: its run closes the others of its specification as well. */
-const MAX_FINDINGS = 500;
+const MAX_FINDINGS = 200;
 
 /** What a request asks to be proposed. Throws InvalidInput when its findings aren't those of one specification. */
 export async function groupFindings(unit: ServiceUnit, inventory: Inventory, request: Request): Promise<Grouping> {

@@ -7,6 +7,7 @@ export type Sight = { observer: string; at: Date } & ({ observation: Observation
 
 /** Looks, outside of any transaction. A failing observer is a sight too; an aborted look throws. */
 export async function lookAt(context: Context, observer: Observer, place: Place, look: Look): Promise<Sight> {
+  look.signal?.throwIfAborted();
   const began = context.clock.now();
   try {
     const observation = await observer.observe(place, look);

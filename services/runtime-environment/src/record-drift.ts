@@ -9,8 +9,8 @@ import { type Matched, matchFindings, type Sighting } from "./match-findings.ts"
 import type { ObservedSpecification } from "./observers/observer.ts";
 import { endProposal, endWithoutEffect, undecidedProposal } from "./proposal-transitions.ts";
 
-/** How many findings one observation opens, and how many it resolves. The next observation goes on with the rest. */
-const MAX_TRANSITIONS = 200;
+/** How many findings one observation opens, and how many it resolves, so that its transaction ends soon. */
+const MAX_TRANSITIONS = 50;
 
 /**
  * Brings an environment's findings up to what an inspection saw at `at`: opens, counts, resolves; and its undecided

@@ -54,16 +54,22 @@ beforeEach(() => {
   asked = [];
   refusal = undefined;
   tenantId = `tenant-${uuidv7()}`;
+  poolId = `burst-${uuidv7()}`;
   tenant = service.as(tenantId);
 });
 
-const poolId = "burst";
+let poolId: string;
 const wish = (size: number) => ({
   ...{ poolId, size, kind: PoolKind.RUN_WORKERS, scaling: PoolScaling.ELASTIC },
   ...{ environmentId: "env-1", programVersion: "worker-pool@1.0.0" },
 });
 const poolNow = async () => (await tenant.getWorkerPool({ poolId })).pool;
-const askNow = () => runOut(poolResize(service.context));
+/** Asks for every pool that is due, and tells of this test's own. */
+const askNow = async () => {
+  const all = await runOut(poolResize(service.context));
+  asked = asked.filter(({ tenant: of }) => of === tenantId);
+  return all.filter((id) => id === poolId);
+};
 
 /** ProvisioningApplied of a POOL_RESIZE run, taken in as the inbox does. */
 async function applied(pools: unknown): Promise<void> {

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { create } from "@bufbuild/protobuf";
+import { timestampFromDate, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { Code } from "@connectrpc/connect";
+import { DriftKind, FindingState, Health, SyncStatus } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
+import { SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import { uuidv7 } from "@runtime-cloud/service-kit/ids";
+import { applied, type Applied } from "../../_support/provisioning-server.ts";
+import {
+  type EnvironmentClient,
+  type EnvironmentService,
+  refusalOf,
+  startEnvironments,
+} from "../../_support/runtime-environment.ts";
+
+let service: EnvironmentService;
+let tenantId: string;
+let tenant: EnvironmentClient;
+let environmentId: string;
+
+beforeAll(async () => {
+  service = await startEnvironments();
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  tenantId = `tenant-${uuidv7()}`;
+  tenant = service.as(tenantId);
+  environmentId = await service.created(tenantId);
+});
+
+const text = (value: string) => create(ValueSchema, { kind: { case: "stringValue", value } });
+const edited = {
+  address: "terraform_data.app",
+  kind: DriftKind.ATTRIBUTE_CHANGED,
+  attribute: "input.version",
+  applied: text("1.4.0"),
+  observed: text("1.3.9"),
+};
+const specificationId = uuidv7();
+const seen = async (drift: Applied["drift"], changes: Partial<Omit<Applied, "$typeName">> = {}) => {
+  service.provisioning.applied.set(environmentId, [applied({ specificationId, drift: drift ?? [], ...changes })]);
+  return tenant.observeEnvironment({ environmentId });
+};
+const findings = async () => (await tenant.listFindings({ environmentId })).findings;
+const detected = async () => (await service.announced(tenantId)).filter(({ event }) => event === "RuntimeDriftDetected");
+const future = timestampFromDate(new Date(Date.now() + 3_600_000));
+
+test("drift is found and announced once, counted when seen again, and resolved when gone", async () => {
+  expect((await seen([edited])).environment?.sync).toBe(SyncStatus.DRIFTED);
+  await seen([edited]);
+  const [finding, ...others] = await findings();
+  expect(others).toEqual([]);
+  expect(finding).toMatchObject({
+    state: FindingState.OPEN,
+    kind: DriftKind.ATTRIBUTE_CHANGED,
+    resource: "terraform_data.app",
+    attribute: "input.version",
+    declared: text("1.4.0"),
+    observed: text("1.3.9"),
+    occurrences: 2,
+  });
+  expect(await detected()).toMatchObject([{ data: { findingId: finding?.findingId, resource: "terraform_data.app" } }]);
+
+  expect((await seen([])).environment?.sync).toBe(SyncStatus.IN_SYNC);
+  expect(await findings()).toMatchObject([{ state: FindingState.RESOLVED, occurrences: 2 }]);
+});
+
+test("the same drift after its resolution is a new finding", async () => {
+  await seen([edited]);
+  await seen([]);
+  await seen([edited]);
+  expect((await findings()).map(({ state }) => state)).toEqual([FindingState.OPEN, FindingState.RESOLVED]);
+  expect(await detected()).toHaveLength(2);
+});
+
+test("a finding that drifts further keeps its identity and shows what is there now", async () => {
+  await seen([edited]);
+  await seen([{ ...edited, observed: text("1.0.0") }]);
+  expect(await findings()).toMatchObject([{ observed: text("1.0.0"), occurrences: 2 }]);
+  expect(await detected()).toHaveLength(1);
+});
+
+test("the same address in two kinds of specification is two findings", async () => {
+  const release = applied({ kind: SpecificationKind.RELEASE, drift: [edited] });
+  service.provisioning.applied.set(environmentId, [applied({ drift: [edited] }), release]);
+  await tenant.observeEnvironment({ environmentId });
+  expect(await findings()).toHaveLength(2);
+});
+
+test("a missing resource degrades the environment's health", async () => {
+  const missing = { address: "terraform_data.db", kind: DriftKind.RESOURCE_MISSING };
+  expect((await seen([missing])).environment?.health).toBe(Health.DEGRADED);
+  expect((await seen([missing], { resources: [] })).environment?.health).toBe(Health.MISSING);
+});
+
+test("findings of a specification that is no longer applied are resolved", async () => {
+  await seen([edited]);
+  service.provisioning.applied.set(environmentId, []);
+  const { environment } = await tenant.observeEnvironment({ environmentId });
+  expect(environment?.resources).toEqual([]);
+  expect(await findings()).toMatchObject([{ state: FindingState.RESOLVED }]);
+});
+
+test("the database refuses a second unresolved finding of one fingerprint", async () => {
+  await seen([edited]);
+  const { id: _id, declared, observed, ...finding } = await service.database.finding.findFirstOrThrow({ where: { environmentId } });
+  expect([declared, observed]).toEqual(["1.4.0", "1.3.9"]);
+  await expect(service.database.finding.create({ data: { ...finding, id: uuidv7() } })).rejects.toThrow();
+});
+
+test("a suppressed finding is no drift, is counted in silence, and opens when its time is over", async () => {
+  await seen([edited]);
+  const [{ findingId = "" } = {}] = await findings();
+  const { finding } = await tenant.suppressDrift({ findingId, reason: "known migration", until: future });
+  expect(finding).toMatchObject({ state: FindingState.SUPPRESSED, suppressedReason: "known migration" });
+  expect((await seen([edited])).environment?.sync).toBe(SyncStatus.IN_SYNC);
+  expect(await findings()).toMatchObject([{ state: FindingState.SUPPRESSED, occurrences: 2 }]);
+  expect(await service.runOut("suppression-end")).not.toContain(findingId);
+
+  const suppressedUntil = new Date(Date.now() - 1_000);
+  await service.database.finding.update({ where: { id: findingId }, data: { suppressedUntil } });
+  expect(await service.runOut("suppression-end")).toContain(findingId);
+  expect(await findings()).toMatchObject([{ state: FindingState.OPEN }]);
+  expect(await detected()).toHaveLength(2);
+});
+
+test("a suppression can be taken back, and a suppressed finding is resolved when its drift is gone", async () => {
+  await seen([edited]);
+  const [{ findingId = "" } = {}] = await findings();
+  await tenant.suppressDrift({ findingId, reason: "known", until: future });
+  expect((await tenant.unsuppressDrift({ findingId })).finding?.state).toBe(FindingState.OPEN);
+  await tenant.suppressDrift({ findingId, reason: "known", until: future });
+  await seen([]);
+  expect(await findings()).toMatchObject([{ state: FindingState.RESOLVED }]);
+  const { code, rawMessage } = await refusalOf(tenant.unsuppressDrift({ findingId }));
+  expect(code).toBe(Code.FailedPrecondition);
+  expect(rawMessage).toContain(`DriftFinding ${findingId} is RESOLVED: unsuppress refused`);
+});
+
+test("a suppression until an instant that has passed is refused by field", async () => {
+  await seen([edited]);
+  const [{ findingId = "" } = {}] = await findings();
+  const until = timestampFromDate(new Date(Date.now() - 1_000));
+  const { code, rawMessage } = await refusalOf(tenant.suppressDrift({ findingId, reason: "known", until }));
+  expect(code).toBe(Code.InvalidArgument);
+  expect(rawMessage).toMatch(/^until: is not in the future/);
+});
+
+test("more drift than one observation opens is opened by the next ones", async () => {
+  const many = Array.from({ length: 230 }, (_, index) => ({ ...edited, address: `terraform_data.app[${index}]` }));
+  await seen(many);
+  expect(await service.database.finding.count({ where: { environmentId } })).toBe(200);
+  await seen(many);
+  expect(await service.database.finding.count({ where: { environmentId } })).toBe(230);
+});
+
+test("findings are listed newest first, by state and page", async () => {
+  await seen([edited]);
+  await seen([edited, { ...edited, attribute: "input.name" }, { ...edited, attribute: "input.port" }]);
+  const first = await tenant.listFindings({ environmentId, state: FindingState.OPEN, pageSize: 2 });
+  const { nextPageToken: pageToken } = first;
+  const rest = await tenant.listFindings({ environmentId, state: FindingState.OPEN, pageSize: 2, pageToken });
+  expect(first.findings).toHaveLength(2);
+  expect(rest.findings).toMatchObject([{ attribute: "input.version" }]);
+  expect(rest.nextPageToken).toBe("");
+  const { code } = await refusalOf(tenant.listFindings({ environmentId, pageSize: 2, pageToken }));
+  expect(code).toBe(Code.InvalidArgument);
+});
