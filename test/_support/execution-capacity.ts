@@ -25,7 +25,7 @@ export interface CapacityService {
   database: PrismaClient;
   /** Wake-ups that the service asked for, as `kind`. */
   armed: { kind: string; at: Date; label: Record<string, string> | undefined }[];
-  /** The service as a tenant's operator calls it, with every scope. */
+  /** The service as a tenant's operator calls it, with every scope; each call gives a process of its own. */
   as(tenantId: string): CapacityClient;
   /** What a tenant's changes announced so far, in order: names of events beside their fields. */
   announced(tenantId: string): Promise<{ event: string; data: Record<string, unknown> }[]>;

@@ -2,12 +2,18 @@ import { randomBytes } from "node:crypto";
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
+import type { DescMessage, JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, ConnectError, createClient, createRouterTransport, type Interceptor } from "@connectrpc/connect";
 import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
+import type { DeclareSpecificationRequestSchema } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/specifications_pb";
 import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
-import { RunState } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import {
+  ProvisioningKind,
+  RunMode,
+  RunState,
+  SpecificationKind,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { eventCause } from "@runtime-cloud/eventing/cause";
 import { type CloudEvent, envelop } from "@runtime-cloud/eventing/cloud-event";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
@@ -153,6 +159,34 @@ export async function startIacProvisioning(changes: Record<string, string> = {})
     },
   };
   return service;
+}
+
+export function webService(environmentId: string, parameters: JsonObject = {}) {
+  return {
+    environmentId,
+    kind: SpecificationKind.RELEASE,
+    programVersion: "web-service@1.0.0",
+    parameters: { name: "shop", environment: "e1", version: "1.2.3", ...parameters },
+  };
+}
+
+type Declaration = MessageInitShape<typeof DeclareSpecificationRequestSchema>;
+
+/** Declares, and returns the specification's id. */
+export async function declare(client: ProvisioningClient, declaration: Declaration): Promise<string> {
+  const { specification } = await client.declareSpecification(declaration);
+  return specification?.specificationId ?? "";
+}
+
+/** Plans a promotion unless another kind is named, and returns the run's id. */
+export async function plan(
+  client: ProvisioningClient,
+  specificationId: string,
+  kind = ProvisioningKind.PROMOTION,
+  mode = RunMode.APPLY,
+): Promise<string> {
+  const { run } = await client.planProvisioning({ specificationId, kind, mode });
+  return run?.provisioningRunId ?? "";
 }
 
 /** An event as another service sends it. */

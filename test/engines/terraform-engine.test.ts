@@ -139,6 +139,16 @@ test("a replacement is destructive, counts once, and takes two steps to be APPLI
   expect(outcomes(plan.changes, events)["terraform_data.network"]).toBe("APPLIED");
 });
 
+test("a worker pool's outputs tell its size and generation, which is what the capacity service waits for", async () => {
+  const job = await (await bench.environment()).job("worker-pool@1.0.0", { pool_id: "pool-1", size: 3, generation: 7 });
+  const plan = planned((await play(bench.engines.terraform.plan({ ...job, mode: "APPLY" }))).outcome);
+  const { outcome } = await play(bench.engines.terraform.apply({ ...job, ...approved(plan) }));
+  expect(outcome).toMatchObject({
+    result: "applied",
+    outputs: { pools: [{ poolId: "pool-1", size: 3, generation: 7 }] },
+  });
+});
+
 test("parameters that the program refuses are INVALID_PROGRAM, with its own words", async () => {
   const job = await (
     await bench.environment()

@@ -1,7 +1,10 @@
 import { createContextValues, createHandlerContext } from "@connectrpc/connect";
 import { expect, test } from "@jest/globals";
 import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
-import { CapacityLeaseReleasedSchema, QuotaChangedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
+import {
+  CapacityLeaseReleasedSchema,
+  QuotaChangedSchema,
+} from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
 import {
   AttemptOutcomeRecordedSchema,
   EnvironmentCreatedSchema,
@@ -9,7 +12,14 @@ import {
 } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
 import { LeaseState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { callCause, deadlineCause, eventCause } from "@runtime-cloud/eventing/cause";
-import { decode, envelop, type EventMeta, MalformedEvent, parseCloudEvent, toCloudEvent } from "@runtime-cloud/eventing/cloud-event";
+import {
+  decode,
+  envelop,
+  type EventMeta,
+  MalformedEvent,
+  parseCloudEvent,
+  toCloudEvent,
+} from "@runtime-cloud/eventing/cloud-event";
 import { eventCatalogue, eventNamed, eventOf, eventOnTopic } from "@runtime-cloud/eventing/event-catalogue";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { principalKey } from "@runtime-cloud/service-kit/principal";
@@ -63,8 +73,12 @@ test("writes zeroes out, for consumers without the proto", () => {
 });
 
 test("refuses to announce what breaks the event's own rules, or is over 64 KiB", () => {
-  expect(() => toCloudEvent({ ...released, holderId: "" }, meta)).toThrow(/CapacityLeaseReleased breaks its rules: holder_id/);
-  expect(() => toCloudEvent({ ...released, holderId: "x".repeat(66_000) }, meta)).toThrow(/66\d\d\d bytes; an event may have 65536/);
+  expect(() => toCloudEvent({ ...released, holderId: "" }, meta)).toThrow(
+    /CapacityLeaseReleased breaks its rules: holder_id/,
+  );
+  expect(() => toCloudEvent({ ...released, holderId: "x".repeat(66_000) }, meta)).toThrow(
+    /66\d\d\d bytes; an event may have 65536/,
+  );
 });
 
 test.each([
@@ -121,14 +135,26 @@ test("takes a call's correlation and trace over when they are well formed, and m
         requestMethod: "POST",
         url: "http://localhost/",
         requestHeader: headers,
-        contextValues: createContextValues().set(principalKey, { subject: "alice", tenantId: "tenant-a", scopes: new Set<string>() }),
+        contextValues: createContextValues().set(principalKey, {
+          subject: "alice",
+          tenantId: "tenant-a",
+          scopes: new Set<string>(),
+        }),
       }),
       () => "made",
     );
   const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
-  expect(call({ "x-correlation-id": "order-7", traceparent })).toEqual({ actor: "alice", correlationId: "order-7", traceparent });
+  expect(call({ "x-correlation-id": "order-7", traceparent })).toEqual({
+    actor: "alice",
+    correlationId: "order-7",
+    traceparent,
+  });
   const made = call({ "x-correlation-id": "has spaces in it", traceparent: "garbage" });
-  expect(made).toEqual({ actor: "alice", correlationId: "made", traceparent: expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/) });
+  expect(made).toEqual({
+    actor: "alice",
+    correlationId: "made",
+    traceparent: expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/),
+  });
 });
 
 test("carries an event's correlation on, with the event as the cause", () => {
@@ -140,5 +166,8 @@ test("carries an event's correlation on, with the event as the cause", () => {
   });
   const { correlationid: _, ...uncorrelated } = event;
   expect(eventCause(uncorrelated, "ReleaseSandboxLease").correlationId).toBe(event.id);
-  expect(deadlineCause("lease-expiry", () => "made")).toMatchObject({ actor: "deadline:lease-expiry", correlationId: "made" });
+  expect(deadlineCause("lease-expiry", () => "made")).toMatchObject({
+    actor: "deadline:lease-expiry",
+    correlationId: "made",
+  });
 });

@@ -27,8 +27,24 @@ test("writes the row, its history and its event together", async () => {
     orderBy: { version: "asc" },
   });
   expect(history).toMatchObject([
-    { aggregate: "Quota", version: 0, fromState: "[*]", event: "create", toState: "ACTIVE", actor: "operator-1", causationId: null },
-    { aggregate: "Quota", version: 1, fromState: "ACTIVE", event: "set", toState: "ACTIVE", correlationId: "request-1", causationId: "event-1" },
+    {
+      aggregate: "Quota",
+      version: 0,
+      fromState: "[*]",
+      event: "create",
+      toState: "ACTIVE",
+      actor: "operator-1",
+      causationId: null,
+    },
+    {
+      aggregate: "Quota",
+      version: 1,
+      fromState: "ACTIVE",
+      event: "set",
+      toState: "ACTIVE",
+      correlationId: "request-1",
+      causationId: "event-1",
+    },
   ]);
   const outbox = await database.client.outboxMessage.findMany({
     where: { subject: created.id },
@@ -86,7 +102,11 @@ test("lets the loser of a race read and decide again", async () => {
 
   const row = await database.client.quota.findUniqueOrThrow({ where: { id: created.id } });
   expect(row).toMatchObject({ version: 3, concurrentRuns: 4 });
-  const versions = await database.client.transition.findMany({ where: { aggregateId: created.id }, select: { version: true }, orderBy: { version: "asc" } });
+  const versions = await database.client.transition.findMany({
+    where: { aggregateId: created.id },
+    select: { version: true },
+    orderBy: { version: "asc" },
+  });
   expect(versions.map(({ version }) => version)).toEqual([0, 1, 2, 3]);
 });
 
@@ -94,7 +114,9 @@ test("refuses what the machine refuses, saying what it would have taken", async 
   const created = await setNewQuota(database, "tenant-e");
   const retired = { ...created, state: "RETIRED" as const };
   expect(() => accept(quota, retired, { type: "retire" })).toThrow(IllegalTransition);
-  expect(() => accept(quota, retired, { type: "retire" })).toThrow(`Quota ${created.id} is RETIRED: retire refused (not-in-this-state)`);
+  expect(() => accept(quota, retired, { type: "retire" })).toThrow(
+    `Quota ${created.id} is RETIRED: retire refused (not-in-this-state)`,
+  );
 });
 
 test("gives hints after the commit only, and survives a hint that fails", async () => {

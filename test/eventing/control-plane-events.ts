@@ -4,12 +4,20 @@ import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 /* Events of the Control Plane as their producers would put them on an inbox: plain JSON. */
 
 export function sandboxReleased(data: Record<string, string> = {}, envelope: Partial<CloudEvent> = {}): CloudEvent {
-  return event("tooling.sandboxes.v1.sandbox-released", { sandboxId: uuidv7(), tenantId: "tenant-a", ...data }, envelope);
+  return event(
+    "tooling.sandboxes.v1.sandbox-released",
+    { sandboxId: uuidv7(), tenantId: "tenant-a", ...data },
+    envelope,
+  );
 }
 
 export function attemptRecorded(data: Record<string, string> = {}): CloudEvent {
   const ids = { runId: uuidv7(), stepId: uuidv7(), attemptId: uuidv7() };
-  return event("run-control.attempts.v1.attempt-outcome-recorded", { ...ids, outcome: "ATTEMPT_OUTCOME_SUCCEEDED", ...data });
+  return event("run-control.attempts.v1.attempt-outcome-recorded", {
+    ...ids,
+    outcome: "ATTEMPT_OUTCOME_SUCCEEDED",
+    ...data,
+  });
 }
 
 function event(type: string, data: Record<string, string>, envelope: Partial<CloudEvent> = {}): CloudEvent {

@@ -42,7 +42,12 @@ function leases(sweepEveryMs: number, clock: () => Promise<Date> = now) {
       return { ended: ids };
     },
   };
-  return { due, ended, deadline, end: (count: number) => until("it ends", 10_000, () => (ended.length >= count ? ended : undefined)) };
+  return {
+    due,
+    ended,
+    deadline,
+    end: (count: number) => until("it ends", 10_000, () => (ended.length >= count ? ended : undefined)),
+  };
 }
 
 function start(deadline: Deadline, { to = backend, databaseNow = now } = {}): Deadlines {
@@ -62,7 +67,11 @@ test("ends what is due about a second after its instant, and shows what it ended
   expect(lease?.at).toBeGreaterThanOrEqual(at.getTime());
   expect(lease?.at).toBeLessThan(at.getTime() + 2_000);
 
-  const job = await until("the job is done", 5_000, async () => (await backend.queue(deadlinesOf(service)).getCompleted())[0]);
+  const job = await until(
+    "the job is done",
+    5_000,
+    async () => (await backend.queue(deadlinesOf(service)).getCompleted())[0],
+  );
   expect(job.data).toMatchObject({ kind: "lease-expiry", label: { pool: "runners" } });
   expect(job.returnvalue).toEqual({ ended: ["lease-1"], count: 1 });
 });
@@ -72,7 +81,14 @@ test("arms a second once, whoever asks and however often", async () => {
   const deadlines = start(deadline);
   const at = inMs(600_000);
   await Promise.all(Array.from({ length: 50 }, () => deadlines.arm("lease-expiry", at)));
-  const replica = startDeadlines({ service, backend, deadlines: [deadline], logger, clock: systemClock, databaseNow: now });
+  const replica = startDeadlines({
+    service,
+    backend,
+    deadlines: [deadline],
+    logger,
+    clock: systemClock,
+    databaseNow: now,
+  });
   await replica.arm("lease-expiry", at);
   await replica.stop();
   const armed = await jobs();

@@ -1,7 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
-import { SetQuotaRequestSchema, SetQuotaResponseSchema } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/quotas_pb";
+import {
+  SetQuotaRequestSchema,
+  SetQuotaResponseSchema,
+} from "@runtime-cloud/contracts/runtimecloud/capacity/v1/quotas_pb";
 import { once } from "@runtime-cloud/eventing/idempotency";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { InvalidInput } from "@runtime-cloud/service-kit/errors";

@@ -51,7 +51,8 @@ function deliver(event: CloudEvent, opts = {}) {
   return backend.add(inboxOf(subscriber), [{ ...job, opts: { ...job.opts, jobId: `evt_${uuidv7()}`, ...opts } }]);
 }
 
-const outcome = (count: number) => until(`${count} outcomes`, 10_000, () => (outcomes.length >= count ? outcomes : undefined));
+const outcome = (count: number) =>
+  until(`${count} outcomes`, 10_000, () => (outcomes.length >= count ? outcomes : undefined));
 
 /** An effect that can be counted: one quota for the tenant that the sandbox's id names. */
 const countSandbox: EventHandler<Tx> = on(SandboxReleasedSchema, "CountSandbox", async (unit, { sandboxId }) => {

@@ -16,6 +16,8 @@ test("refuses a token of another list, and what is no token", () => {
   const token = pageToken("018f-7", { tenantId: "tenant-a" });
   expect(() => pageAfter(token, { tenantId: "tenant-b" })).toThrow(/^pageToken: belongs to a list with other filters/);
   for (const noToken of ["nonsense", "bnVsbA", "e30", `${token}x`]) {
-    expect(() => pageAfter(noToken, { tenantId: "tenant-a" })).toThrow(/^pageToken: is no page token|^pageToken: belongs/);
+    expect(() => pageAfter(noToken, { tenantId: "tenant-a" })).toThrow(
+      /^pageToken: is no page token|^pageToken: belongs/,
+    );
   }
 });

@@ -54,7 +54,7 @@ test("brings an event from the outbox to its handler, and redrives a parked one"
   const queue = backend.queue(inboxOf(subscriber));
   await until("it shows", 10_000, async () => ((await queue.getFailedCount()) === 1 ? true : undefined));
   expect(await redriveParked(queue)).toBe(1);
-  await until("it is parked again", 10_000, () => (outcomes.filter((outcome) => outcome === "parked")[1]));
+  await until("it is parked again", 10_000, () => outcomes.filter((outcome) => outcome === "parked")[1]);
   await relay.stop();
   await inbox.stop();
 });

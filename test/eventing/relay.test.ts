@@ -39,7 +39,8 @@ afterEach(async () => {
 
 const start = (to = backend) => startRelay({ pool: database.pool, backend: to, subscribers, logger });
 const waiting = async (queue: string) => backend.queue(inboxOf(queue)).getWaiting();
-const published = () => until("an empty outbox", 15_000, async () => ((await outboxLag(database.pool)).waiting === 0 ? true : undefined));
+const published = () =>
+  until("an empty outbox", 15_000, async () => ((await outboxLag(database.pool)).waiting === 0 ? true : undefined));
 
 test("brings an event to every subscriber of the deployment, moments after its commit", async () => {
   relay = start();

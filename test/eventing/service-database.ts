@@ -16,7 +16,10 @@ export interface ServiceDatabase extends Database<PrismaClient> {
 
 export async function openServiceDatabase(): Promise<ServiceDatabase> {
   const { url, drop } = await testDatabase("execution-capacity");
-  const database = openDatabase({ url, applicationName: "test", onError: () => undefined }, (adapter) => new PrismaClient({ adapter }));
+  const database = openDatabase(
+    { url, applicationName: "test", onError: () => undefined },
+    (adapter) => new PrismaClient({ adapter }),
+  );
   return {
     ...database,
     url,

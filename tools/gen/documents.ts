@@ -10,6 +10,11 @@ export const documents: readonly GeneratedDocument[] = [
     inputs: ["libs/state-machines/src"],
     render: async () => (await import("@runtime-cloud/state-machines/lifecycle-docs")).lifecycleDocs(),
   },
+  {
+    path: "docs/configuration.md",
+    inputs: ["libs/service-kit/src", "services", "tools/gen/configuration.ts"],
+    render: async () => (await import("./configuration.ts")).configurationDocs(),
+  },
 ];
 
 /** The step that writes a document; editing the written file by hand makes it run again. */

@@ -124,7 +124,7 @@ export function startDeadlines(options: DeadlinesOptions): Deadlines {
 
 async function endAllDue({ run }: Deadline): Promise<string[]> {
   const ended: string[] = [];
-  for (let more = true; more; ) {
+  for (let more = true; more;) {
     const result = await run();
     ended.push(...result.ended);
     more = result.more ?? false;

@@ -41,7 +41,8 @@ export function eventOnTopic(topic: string): CataloguedEvent | undefined {
 /** The catalogue's entry of a message; throws for one that isn't declared as an integration event. */
 export function eventOf(schema: DescMessage): CataloguedEvent {
   const event = byName.get(schema.name);
-  if (event?.schema.typeName !== schema.typeName) throw new Error(`${schema.typeName} has no event option in its proto file`);
+  if (event?.schema.typeName !== schema.typeName)
+    throw new Error(`${schema.typeName} has no event option in its proto file`);
   return event;
 }
 

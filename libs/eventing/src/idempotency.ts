@@ -1,11 +1,5 @@
 import { createHash } from "node:crypto";
-import {
-  type DescMessage,
-  type DescMethod,
-  fromBinary,
-  type MessageShape,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { type DescMessage, type DescMethod, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { InvalidInput, StaleRow } from "@runtime-cloud/service-kit/errors";
 import type { SqlTransaction } from "./sql-transaction.ts";
 import type { Unit } from "./unit-of-work.ts";

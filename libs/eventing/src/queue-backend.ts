@@ -1,5 +1,12 @@
 import type { Logger } from "@runtime-cloud/service-kit/logger";
-import { type BackendFactory, type ConnectionOptions, type Job, type JobsOptions, Queue, type RedisQueueBackend } from "bullmq";
+import {
+  type BackendFactory,
+  type ConnectionOptions,
+  type Job,
+  type JobsOptions,
+  Queue,
+  type RedisQueueBackend,
+} from "bullmq";
 import { openWorker } from "./job-worker.ts";
 import { within } from "./within.ts";
 

@@ -49,7 +49,7 @@ export function startRelay({ pool, backend, subscribers, logger, random = Math.r
   let stopped = false;
 
   const loop = (async () => {
-    for (let failures = 0; !stopped; ) {
+    for (let failures = 0; !stopped;) {
       try {
         const published = await publishPage(pool, backend, consumersOf);
         if (failures > 0) logger.info("relay publishes again");

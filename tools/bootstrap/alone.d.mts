@@ -1,0 +1,1 @@
+export function alone(lock: string, work: () => Promise<void>): Promise<void>;
