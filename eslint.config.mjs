@@ -17,6 +17,8 @@ export default tseslint.config(
       // A flag that a callback sets looks constant to this rule.
       "@typescript-eslint/no-unnecessary-condition": "off",
       "@typescript-eslint/no-unnecessary-type-arguments": "off",
+      // The methods of our interfaces are functions of closures, which have no `this` to lose.
+      "@typescript-eslint/unbound-method": "off",
       // A port's method may have nothing to wait for.
       "@typescript-eslint/require-await": "off",
       eqeqeq: "error",

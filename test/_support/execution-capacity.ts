@@ -24,7 +24,7 @@ export interface CapacityService {
   context: Context;
   database: PrismaClient;
   /** Wake-ups that the service asked for, as `kind`. */
-  armed: { kind: string; at: Date; label: Record<string, string> | undefined }[];
+  readonly armed: { kind: string; at: Date; label: Record<string, string> | undefined }[];
   /** The service as a tenant's operator calls it, with every scope; each call gives a process of its own. */
   as(tenantId: string): CapacityClient;
   /** What a tenant's changes announced so far, in order: names of events beside their fields. */
@@ -39,7 +39,8 @@ const SCOPES = ["capacity:operate", "capacity:quota", "capacity:lease", "capacit
 export async function startCapacity({
   provisioning,
 }: { provisioning?: ProvisioningClient } = {}): Promise<CapacityService> {
-  const { url, drop } = await testDatabase("execution-capacity");
+  const database = await testDatabase("execution-capacity");
+  const { url } = database;
   const logger = silentLogger();
   const opened = openDatabase(
     { url, applicationName: "test", onError: () => undefined },
@@ -88,7 +89,7 @@ export async function startCapacity({
     differences: () => capacityDifferences(opened.client),
     async close() {
       await opened.close();
-      await drop();
+      await database.drop();
     },
   };
 }
@@ -115,10 +116,10 @@ type Request = Partial<
 export const patiently = { wait: { seconds: 600n } };
 
 /** Calls a deadline as a wake-up does, until nothing is due. */
-export async function runOut({ run }: Deadline): Promise<string[]> {
+export async function runOut(deadline: Deadline): Promise<string[]> {
   const ended: string[] = [];
   for (let more: boolean | undefined = true; more;) {
-    const result = await run();
+    const result = await deadline.run();
     ended.push(...result.ended);
     more = result.more;
   }

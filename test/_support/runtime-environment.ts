@@ -47,7 +47,8 @@ export interface EnvironmentService {
 const SCOPES = ["inventory:observe", "inventory:operate", "inventory:decide", "inventory:read"];
 
 export async function startEnvironments(): Promise<EnvironmentService> {
-  const { url, drop } = await testDatabase("runtime-environment");
+  const ownDatabase = await testDatabase("runtime-environment");
+  const { url } = ownDatabase;
   const provisioningServer = await startProvisioning();
   const logger = silentLogger();
   const opened = openDatabase(
@@ -121,7 +122,7 @@ export async function startEnvironments(): Promise<EnvironmentService> {
       provisioning.close();
       await provisioningServer.down();
       await opened.close();
-      await drop();
+      await ownDatabase.drop();
     },
   };
   return service;

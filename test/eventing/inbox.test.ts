@@ -3,7 +3,7 @@ import {
   AttemptOutcomeRecordedSchema,
   SandboxReleasedSchema,
 } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
-import type { CloudEvent } from "@runtime-cloud/eventing/cloud-event";
+import { type CloudEvent, decode } from "@runtime-cloud/eventing/cloud-event";
 import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
 import { type Inbox, type InboxOutcome, startInbox } from "@runtime-cloud/eventing/inbox";
 import { inboxJob, inboxOf } from "@runtime-cloud/eventing/inbox-job";
@@ -58,10 +58,12 @@ const outcome = (count: number) =>
 const countSandbox: EventHandler<Tx> = on(SandboxReleasedSchema, "CountSandbox", async (unit, { sandboxId }) => {
   await createQuota(unit, sandboxId);
 });
+const sandboxOf = (event: CloudEvent) => decode(SandboxReleasedSchema, event).sandboxId;
 const effects = (tenantId: string) => database.client.quota.count({ where: { tenantId } });
 
 test("gives a handler its typed message, and its effect the event as its cause", async () => {
-  const event = attemptRecorded({ attemptId: uuidv7() });
+  const attemptId = uuidv7();
+  const event = attemptRecorded({ attemptId });
   take(
     on(AttemptOutcomeRecordedSchema, "Note", async (unit, message, envelope) => {
       await createQuota(unit, message.attemptId);
@@ -70,7 +72,6 @@ test("gives a handler its typed message, and its effect the event as its cause",
   );
   await deliver(event);
   expect(await outcome(1)).toEqual(["handled"]);
-  const attemptId = String(event.data["attemptId"]);
   expect(await database.client.transition.findFirst({ where: { tenantId: attemptId } })).toMatchObject({
     actor: "event:Note",
     causationId: event.id,
@@ -85,7 +86,7 @@ test("has the effect of an event once, however often it is delivered, one after 
   await outcome(4);
   await deliver(event);
   expect([...(await outcome(5))].sort()).toEqual(["duplicate", "duplicate", "duplicate", "duplicate", "handled"]);
-  expect(await effects(String(event.data["sandboxId"]))).toBe(1);
+  expect(await effects(sandboxOf(event))).toBe(1);
 });
 
 test("gives every handler of a topic the event, and repeats only the one that failed", async () => {
@@ -101,7 +102,7 @@ test("gives every handler of a topic the event, and repeats only the one that fa
   await deliver(event);
   expect(await outcome(2)).toEqual(["retried", "handled"]);
   expect(tries).toBe(2);
-  expect(await effects(String(event.data["sandboxId"]))).toBe(1);
+  expect(await effects(sandboxOf(event))).toBe(1);
   expect(await database.client.inboxReceipt.count({ where: { eventId: event.id } })).toBe(2);
 });
 
@@ -127,7 +128,7 @@ test("parks a malformed event at once, says which field is wrong, and goes on", 
   await deliver(sandboxReleased({ sandboxId: "no-uuid" }));
   await deliver(fine);
   expect([...(await outcome(3))].sort()).toEqual(["handled", "parked", "parked"]);
-  expect(await effects(String(fine.data["sandboxId"]))).toBe(1);
+  expect(await effects(sandboxOf(fine))).toBe(1);
 
   const parked = await until("two parked", 5_000, async () => {
     const jobs = await backend.queue(inboxOf(subscriber)).getFailed();
@@ -155,14 +156,14 @@ test("parks an event that keeps failing, tells no driver's text, and redrives it
     return jobs.length > 0 ? jobs : undefined;
   });
   expect(parked?.failedReason).toMatch(/^internal error/);
-  expect(await effects(String(event.data["sandboxId"]))).toBe(0);
+  expect(await effects(sandboxOf(event))).toBe(0);
 
   healthy = true;
   await deliver(other);
   expect(await outcome(3)).toEqual(["retried", "parked", "handled"]);
   expect(await redriveParked(queue)).toBe(1);
   expect(await outcome(4)).toEqual(["retried", "parked", "handled", "handled"]);
-  expect(await effects(String(event.data["sandboxId"]))).toBe(1);
+  expect(await effects(sandboxOf(event))).toBe(1);
   expect(await queue.getFailedCount()).toBe(0);
 });
 

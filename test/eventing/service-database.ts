@@ -15,18 +15,18 @@ export interface ServiceDatabase extends Database<PrismaClient> {
 }
 
 export async function openServiceDatabase(): Promise<ServiceDatabase> {
-  const { url, drop } = await testDatabase("execution-capacity");
+  const own = await testDatabase("execution-capacity");
   const database = openDatabase(
-    { url, applicationName: "test", onError: () => undefined },
+    { url: own.url, applicationName: "test", onError: () => undefined },
     (adapter) => new PrismaClient({ adapter }),
   );
   return {
     ...database,
-    url,
+    url: own.url,
     context: { client: database.client, clock: systemClock, newId: uuidv7, logger: silentLogger() },
     async close() {
       await database.close();
-      await drop();
+      await own.drop();
     },
   };
 }

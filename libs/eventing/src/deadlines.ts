@@ -122,10 +122,10 @@ export function startDeadlines(options: DeadlinesOptions): Deadlines {
   };
 }
 
-async function endAllDue({ run }: Deadline): Promise<string[]> {
+async function endAllDue(deadline: Deadline): Promise<string[]> {
   const ended: string[] = [];
   for (let more = true; more;) {
-    const result = await run();
+    const result = await deadline.run();
     ended.push(...result.ended);
     more = result.more ?? false;
   }

@@ -1,8 +1,7 @@
 import { IllegalTransition } from "@runtime-cloud/service-kit/errors";
 import { decide, initiate, type RowOf } from "@runtime-cloud/state-machines/decide";
-import type { IntegrationEvent } from "@runtime-cloud/state-machines/integration-event";
 import { CREATE, UNBORN } from "@runtime-cloud/state-machines/lifecycle-edges";
-import type { AnyEventObject, AnyStateMachine, ContextFrom, EventFrom, StateValueFrom } from "xstate";
+import type { AnyStateMachine, ContextFrom, EmittedFrom, EventFrom, StateValueFrom } from "xstate";
 
 /** The columns by which history and events know an aggregate's row. */
 export interface Identified {
@@ -23,40 +22,32 @@ export interface Accepted<M extends AnyStateMachine> {
   state: StateValueFrom<M>;
   /** The columns that the transition changed, apart from the state. */
   patch: Partial<ContextFrom<M>>;
-  emitted: IntegrationEvent[];
+  emitted: EmittedFrom<M>[];
 }
 
 /**
  * Asks the machine what `event` does to `row`. Throws IllegalTransition, with what would have been allowed, when the
  * machine refuses.
  */
-export function accept<M extends AnyStateMachine>(
+export function accept<M extends AnyStateMachine, Row extends Identified & { state: string }>(
   machine: M,
-  row: RowOf<M> & Identified,
-  event: EventFrom<M>,
-): Accepted<M>;
-export function accept(
-  machine: AnyStateMachine,
-  row: RowOf<AnyStateMachine> & Identified,
-  event: AnyEventObject,
-): Accepted<AnyStateMachine> {
+  row: Row & RowOf<M>,
+  event: EventFrom<M> & { type: string },
+): Accepted<M> {
   const aggregate = machine.id;
-  const from = String(row.state);
+  const plain: Row = row;
+  const { type }: { type: string } = event;
   const decision = decide(machine, row, event);
   if (!decision.accepted) {
     const { because: reason, allowed } = decision;
-    throw new IllegalTransition({ aggregate, id: row.id, state: from, event: event.type, reason, allowed });
+    throw new IllegalTransition({ aggregate, id: plain.id, state: plain.state, event: type, reason, allowed });
   }
   const { state, patch, emitted } = decision;
-  return { aggregate, row, from, event: event.type, state, patch, emitted };
+  return { aggregate, row: plain, from: plain.state, event: type, state, patch, emitted };
 }
 
 /** The creation of an aggregate: `row` is what will be inserted; the machine says in which state it starts. */
-export function begin<M extends AnyStateMachine>(machine: M, row: ContextFrom<M> & Identified): Accepted<M>;
-export function begin(
-  machine: AnyStateMachine,
-  row: ContextFrom<AnyStateMachine> & Identified,
-): Accepted<AnyStateMachine> {
+export function begin<M extends AnyStateMachine>(machine: M, row: ContextFrom<M> & Identified): Accepted<M> {
   const { state, emitted } = initiate(machine, row);
   return { aggregate: machine.id, row, from: UNBORN, event: CREATE, state, patch: {}, emitted };
 }

@@ -8,6 +8,7 @@ import {
   type RedisQueueBackend,
 } from "bullmq";
 import { openWorker } from "./job-worker.ts";
+import type { QueueMarks } from "./queue-marks.ts";
 import { within } from "./within.ts";
 
 export type QueueJob = Job<unknown, unknown, string>;
@@ -32,6 +33,8 @@ export interface JobWorker {
  * database has the truth, and a poll or a sweep finds what a queue forgot.
  */
 export interface QueueBackend {
+  /** Another prefix is another set of queues. */
+  prefix: string;
   /**
    * Adds jobs to a queue. Rejects within seconds when the backend is away; the jobs may have been added even so, hence
    * the fixed job ids of those that mustn't be there twice.
@@ -45,6 +48,8 @@ export interface QueueBackend {
    * start in any order.
    */
   check(): Promise<"ready" | "away">;
+  /** Absent where the queues are as durable as the database. */
+  marks?: QueueMarks;
   /** Closes every worker, then every queue, within the grace. */
   close(graceMs?: number): Promise<void>;
 }
@@ -75,13 +80,14 @@ export function queueBackend({ factory, producer, consumer, prefix, logger, chec
     // BullMQ remembers a failed first exchange for good: whoever comes next gets a new connection.
     made.waitUntilReady().catch(() => {
       if (queues.get(name) === made) queues.delete(name);
-      closeQueue(made, logger);
+      void closeQueue(made, logger);
     });
     queues.set(name, made);
     return made;
   }
 
   return {
+    prefix,
     queue,
     check,
     async add(name, jobs) {

@@ -2,6 +2,7 @@ import type { Logger } from "@runtime-cloud/service-kit/logger";
 import { createRedisBackend } from "bullmq";
 import { Redis } from "ioredis";
 import { type QueueBackend, queueBackend } from "./queue-backend.ts";
+import { redisMarks } from "./redis-marks.ts";
 
 export interface RedisBackendOptions {
   /** `redis://` or `rediss://`; Redis 7 or Valkey. */
@@ -17,18 +18,35 @@ const FIRST_RECONNECT_MS = 50;
 const MAX_RECONNECT_MS = 2_000;
 
 /** BullMQ's queues over Redis. */
-export function redisBackend({ url, prefix, logger }: RedisBackendOptions): QueueBackend {
-  const shared = { url, connectTimeout: CONNECT_TIMEOUT_MS, retryStrategy: reconnectDelay };
-  return queueBackend({
+export function redisBackend({ url, prefix: given, logger }: RedisBackendOptions): QueueBackend {
+  const prefix = /\{.+\}/.test(given) ? given : `{${given}}`;
+  const shared = { connectTimeout: CONNECT_TIMEOUT_MS, retryStrategy: reconnectDelay };
+  // A producer must not wait for a Redis that is away: what it adds is in the database and is added again.
+  const producer = {
+    ...shared,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 1,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+  };
+  // A worker's blocking reads last as long as its queue is empty: a command timeout would fail each of them.
+  const consumer = { ...shared, maxRetriesPerRequest: null };
+  const marks = redisMarks(url, producer, prefix);
+  const backend = queueBackend({
     factory: createRedisBackend,
-    // A producer must not wait for a Redis that is away: what it adds is in the database and is added again.
-    producer: { ...shared, enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: COMMAND_TIMEOUT_MS },
-    // A worker's blocking reads last as long as its queue is empty: a command timeout would fail each of them.
-    consumer: { ...shared, maxRetriesPerRequest: null },
-    prefix: /\{.+\}/.test(prefix) ? prefix : `{${prefix}}`,
+    producer: { url, ...producer },
+    consumer: { url, ...consumer },
+    prefix,
     logger,
     check: () => checkRedis(url),
   });
+  return {
+    ...backend,
+    marks,
+    async close(graceMs) {
+      marks.close();
+      await backend.close(graceMs);
+    },
+  };
 }
 
 /** Throws when Redis may evict jobs to make room. */

@@ -5,6 +5,7 @@ import { eventCatalogue } from "./event-catalogue.ts";
 import { inboxJob, inboxOf } from "./inbox-job.ts";
 import { listenToOutbox } from "./outbox-listener.ts";
 import type { QueueBackend } from "./queue-backend.ts";
+import { holdMark } from "./queue-marks.ts";
 import { wakeable } from "./wake.ts";
 
 export interface RelayOptions {
@@ -91,9 +92,10 @@ export async function outboxLag(pool: pg.Pool): Promise<OutboxLag> {
  */
 async function publishPage(pool: pg.Pool, backend: QueueBackend, consumersOf: Map<string, string[]>): Promise<number> {
   const client = await pool.connect();
-  let broken: Error | undefined;
+  let broken = false;
   try {
     await client.query("BEGIN");
+    await holdMark(client, backend.prefix);
     const { rows } = await client.query<OutboxRow>(
       `SELECT id, topic, envelope FROM outbox_message
        WHERE published_at IS NULL AND topic = ANY($1)
@@ -107,7 +109,7 @@ async function publishPage(pool: pg.Pool, backend: QueueBackend, consumersOf: Ma
     await client.query("COMMIT");
     return rows.length;
   } catch (error) {
-    await client.query("ROLLBACK").catch((lost: Error) => (broken = lost));
+    await client.query("ROLLBACK").catch(() => (broken = true));
     throw error;
   } finally {
     client.release(broken);

@@ -19,6 +19,7 @@ import { deadlinesOf, startDeadlines, type Deadlines } from "./deadlines.ts";
 import { inboxOf } from "./inbox-job.ts";
 import { startInbox } from "./inbox.ts";
 import { openBackend } from "./open-backend.ts";
+import { watchQueues } from "./queue-marks.ts";
 import { startRelay } from "./relay.ts";
 import type { ServiceContext } from "./service-context.ts";
 import type { DatabaseClient, ServiceDefinition } from "./service-definition.ts";
@@ -77,6 +78,8 @@ export async function startService<Client extends DatabaseClient<Tx>, Tx extends
 
   const metrics = createMetrics({ service: name });
   const relay = startRelay({ pool, backend, subscribers: settings.SUBSCRIBERS, logger });
+  const { marks, prefix } = backend;
+  const watch = marks && watchQueues({ pool, marks, prefix, service: name, onLoss: relay.wake, newId: uuidv7, logger });
   const observe = serviceMetrics(metrics.registry, relay, pool);
   const inbox = startInbox({ subscriber, backend, context, handlers: parts.handlers, logger, observe: observe.inbox });
   deadlines = startDeadlines({
@@ -123,7 +126,7 @@ export async function startService<Client extends DatabaseClient<Tx>, Tx extends
     async stop() {
       await api.drain();
       await Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox.stop(), deadlines?.stop()]);
-      await relay.stop();
+      await Promise.all([relay.stop(), watch?.stop()]);
       await parts.stop?.();
       await backend.close();
       await database.close();

@@ -2,8 +2,8 @@ import { setTimeout as wait } from "node:timers/promises";
 
 /** Lets one loop sleep until somebody wakes it or its time is up. A wake-up while it works isn't lost. */
 export interface Wake {
-  wake(): void;
-  sleep(ms: number): Promise<void>;
+  wake: () => void;
+  sleep: (ms: number) => Promise<void>;
 }
 
 export function wakeable(): Wake {

@@ -15,7 +15,7 @@ export interface WorkQueueOptions<Data> {
    * whatever it writes must be guarded by its row. When `signal` aborts it stops and throws: a job that stops because its
    * worker does goes back to the queue.
    */
-  handle(data: Data, signal: AbortSignal): Promise<unknown>;
+  handle: (data: Data, signal: AbortSignal) => Promise<unknown>;
   logger: Logger;
 }
 

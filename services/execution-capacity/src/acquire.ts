@@ -20,7 +20,7 @@ export async function acquire(
   request: Omit<LeaseRequest, "waitDeadline">,
   waitMs: number,
 ): Promise<CapacityLease> {
-  const { unit, arm, now } = capacity;
+  const { unit, wakes, now } = capacity;
   await refuseEndedHolder(capacity, request);
   const open = await openLease(capacity, request);
   if (open && !isOverdue(open, now)) return open;
@@ -35,7 +35,7 @@ export async function acquire(
   const obstacle = await obstacleOf(capacity, lease);
   if (!waitDeadline) throw new Exhausted({ ...obstacle, retryAfterMs: RETRY_MS });
   await recordObstacle(unit, lease, obstacle);
-  unit.after(() => arm("wait-over", waitDeadline, { pool: lease.poolId }));
+  unit.after(() => wakes.arm("wait-over", waitDeadline, { pool: lease.poolId }));
   return lease;
 }
 

@@ -50,11 +50,11 @@ export async function advanceLease(unit: ServiceUnit, lease: CapacityLease, even
 /** Grants a waiting lease: the caller has found no obstacle to it. Gives the pool as it is then. */
 export async function grant(capacity: Capacity, lease: CapacityLease): Promise<WorkerPool> {
   assertCovered(capacity, lease);
-  const { unit, arm, now } = capacity;
+  const { unit, wakes, now } = capacity;
   const pool = await charge(unit.tx, lease);
   const expiresAt = new Date(now.getTime() + lease.ttlSeconds * 1_000);
   await advanceLease(unit, lease, { type: "grant", at: now, expiresAt, fencingToken: pool.nextToken - 1n });
-  unit.after(() => arm("lease-expiry", expiresAt, { pool: pool.id }));
+  unit.after(() => wakes.arm("lease-expiry", expiresAt, { pool: pool.id }));
   return pool;
 }
 

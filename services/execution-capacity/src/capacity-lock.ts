@@ -1,6 +1,6 @@
 import { StaleRow } from "@runtime-cloud/service-kit/errors";
 import type { CapacityLease } from "../generated/prisma/client.ts";
-import type { Arm, ServiceUnit, Tx } from "./context.ts";
+import type { ServiceUnit, Tx, Wakes } from "./context.ts";
 import { databaseInstant } from "./database-instant.ts";
 
 /** What a change touches: the scopes whose use may rise or fall, and the pools that it changes. */
@@ -18,7 +18,7 @@ export interface PoolKey {
 /** The locks under which capacity is granted and given back; it lives no longer than its transaction. */
 export interface Capacity {
   unit: ServiceUnit;
-  arm: Arm;
+  wakes: Wakes;
   /** The database's instant, read once every lock was held. */
   now: Date;
   tenants: ReadonlySet<string>;
@@ -34,7 +34,7 @@ export interface Capacity {
  * Which tenants and pools a claim involves is read before the locks, and the pools again under them: in a shared pool a
  * tenant may have begun to wait meanwhile, for which {@link assertCovered} makes the unit start again.
  */
-export async function lockCapacity({ unit, arm }: Pick<Capacity, "unit" | "arm">, claim: Claim): Promise<Capacity> {
+export async function lockCapacity(wakes: Wakes, unit: ServiceUnit, claim: Claim): Promise<Capacity> {
   const { tx } = unit;
   await openScopes(tx, claim);
   const { tenants } = await involved(tx, claim);
@@ -47,7 +47,7 @@ export async function lockCapacity({ unit, arm }: Pick<Capacity, "unit" | "arm">
       SELECT * FROM unnest(${pools.map((pool) => pool.tenantId)}::text[], ${pools.map((pool) => pool.id)}::text[]))
     ORDER BY tenant_id, id FOR NO KEY UPDATE`;
   const now = await databaseInstant(tx);
-  return { unit, arm, now, tenants: new Set(tenants), claimed: claim.pools, pools };
+  return { unit, wakes, now, tenants: new Set(tenants), claimed: claim.pools, pools };
 }
 
 /** Throws StaleRow, so that the unit locks anew, when a lease turns out to lie outside the locks. */

@@ -11,4 +11,4 @@ export type Tx = Prisma.TransactionClient;
 export type ServiceUnit = Unit<Tx>;
 
 /** The part of the context that wakes the service up. */
-export type Arm = Context["arm"];
+export type Wakes = Pick<Context, "arm">;

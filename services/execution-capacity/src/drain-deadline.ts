@@ -4,7 +4,7 @@ import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import type { WorkerPool } from "../generated/prisma/client.ts";
 import { endLease } from "./capacity-lease.ts";
 import { lockCapacity } from "./capacity-lock.ts";
-import type { Context, ServiceUnit } from "./context.ts";
+import type { Context, ServiceUnit, Wakes } from "./context.ts";
 import { databaseInstant } from "./database-instant.ts";
 import { END_BATCH, settle } from "./settle.ts";
 import { findPool } from "./worker-pool.ts";
@@ -23,17 +23,17 @@ export function drainDeadline(context: Context): Deadline {
       const pool = await client.workerPool.findFirst({ where: due, orderBy: { drainDeadline: "asc" } });
       if (!pool) return { ended: [] };
       const ended = await unitOfWork(context, deadlineCause(KIND, context.newId), (unit) =>
-        revokeAll(unit, context, pool),
+        revokeAll(context, unit, pool),
       );
       return { ended, more: ended.length > 0 };
     },
   };
 }
 
-async function revokeAll(unit: ServiceUnit, { arm }: Context, { tenantId, id }: WorkerPool): Promise<string[]> {
+async function revokeAll(context: Wakes, unit: ServiceUnit, { tenantId, id }: WorkerPool): Promise<string[]> {
   const held = { poolTenantId: tenantId, poolId: id, state: "ACTIVE" } as const;
   const batch = () => unit.tx.capacityLease.findMany({ where: held, orderBy: { id: "asc" }, take: END_BATCH });
-  const capacity = await lockCapacity({ unit, arm }, { scopes: await batch(), pools: [{ tenantId, id }] });
+  const capacity = await lockCapacity(context, unit, { scopes: await batch(), pools: [{ tenantId, id }] });
   const { now } = capacity;
   const pool = await findPool(unit.tx, { tenantId, id });
   // An operator may have undone the drain, or begun another, before the locks were held.

@@ -10,16 +10,16 @@ import { endHolder } from "./ended-holder.ts";
 import { provisionedSizes, takeSizes } from "./pool-provisioned.ts";
 
 /** The events that this service takes in. */
-export function inbox({ arm }: Context): EventHandler<Tx>[] {
+export function inbox(context: Context): EventHandler<Tx>[] {
   return [
     on(AttemptOutcomeRecordedSchema, "ReleaseAttemptLease", (unit, { attemptId }, { tenantid: tenantId }) =>
-      endHolder(unit, arm, { tenantId, holderKind: "Attempt", holderId: attemptId }, "ATTEMPT_OUTCOME"),
+      endHolder(context, unit, { tenantId, holderKind: "Attempt", holderId: attemptId }, "ATTEMPT_OUTCOME"),
     ),
     on(SandboxReleasedSchema, "ReleaseSandboxLease", (unit, { sandboxId }, { tenantid: tenantId }) =>
-      endHolder(unit, arm, { tenantId, holderKind: "Sandbox", holderId: sandboxId }, "SANDBOX_RELEASED"),
+      endHolder(context, unit, { tenantId, holderKind: "Sandbox", holderId: sandboxId }, "SANDBOX_RELEASED"),
     ),
     on(ProvisioningAppliedSchema, "PoolProvisioned", async (unit, { kind, outputs }, { tenantid: tenantId }) => {
-      if (kind === ProvisioningKind.POOL_RESIZE) await takeSizes(unit, arm, tenantId, provisionedSizes(outputs));
+      if (kind === ProvisioningKind.POOL_RESIZE) await takeSizes(context, unit, tenantId, provisionedSizes(outputs));
     }),
   ];
 }

@@ -28,14 +28,14 @@ export function leaseRoutes(
   context: Context,
   { changing, free }: CallUnits,
 ): Pick<ServiceImpl<typeof ExecutionCapacityService>, LeaseMethods> {
-  const { client, arm } = context;
+  const { client } = context;
 
   return {
     acquireLease: ({ poolId, projectId, holderKind, holderId, ...request }, call) =>
       changing(call, async (unit, tenantId) => {
         const pool = await usablePool(unit.tx, tenantId, poolId);
         refuseRetired(pool);
-        const capacity = await lockCapacity({ unit, arm }, { scopes: [{ tenantId, projectId }], pools: [pool] });
+        const capacity = await lockCapacity(context, unit, { scopes: [{ tenantId, projectId }], pools: [pool] });
         const wanted = {
           ...{ tenantId, projectId, holderKind, holderId, poolId, poolTenantId: pool.tenantId },
           units: request.units || 1,
@@ -49,7 +49,7 @@ export function leaseRoutes(
     renewLease: ({ leaseId: id, fencingToken, ttl }, call) =>
       free(call, async (unit, tenantId) => {
         const ttlMs = ttl ? durationMs(ttl) : 0;
-        const { result, lease, now } = await renew(unit, arm, { tenantId, id, fencingToken, ttlMs });
+        const { result, lease, now } = await renew(context, unit, { tenantId, id, fencingToken, ttlMs });
         const left = result === "RENEWED" ? lifetime(lease, now) : {};
         return { result: RenewLeaseResponse_Result[result], lease: await leaseMessage(unit.tx, lease), ...left };
       }),
@@ -104,7 +104,7 @@ export function leaseRoutes(
     lease: CapacityLease,
   ): Promise<{ capacity: Capacity; lease: CapacityLease }> {
     const pools = [{ tenantId: lease.poolTenantId, id: lease.poolId }];
-    const capacity = await lockCapacity({ unit, arm }, { scopes: [lease], pools });
+    const capacity = await lockCapacity(context, unit, { scopes: [lease], pools });
     return { capacity, lease: await ownLease(unit.tx, lease.tenantId, lease.id) };
   }
 }

@@ -40,7 +40,7 @@ function overdueLeases(context: Context, kind: string, oldest: (now: Date) => Pr
       if (!lease) return { ended: [] };
       const pools = [{ tenantId: lease.poolTenantId, id: lease.poolId }];
       const ended = await unitOfWork(context, deadlineCause(kind, context.newId), async (unit) =>
-        settle(await lockCapacity({ unit, arm: context.arm }, { scopes: [], pools })),
+        settle(await lockCapacity(context, unit, { scopes: [], pools })),
       );
       return { ended, more: ended.length > 0 };
     },

@@ -4,7 +4,7 @@ import { decide } from "@runtime-cloud/state-machines/decide";
 import { workerPool } from "@runtime-cloud/state-machines/worker-pool";
 import { z } from "zod";
 import { lockCapacity } from "./capacity-lock.ts";
-import type { Arm, ServiceUnit } from "./context.ts";
+import type { ServiceUnit, Wakes } from "./context.ts";
 import { settle } from "./settle.ts";
 import { advancePool, findPool } from "./worker-pool.ts";
 
@@ -27,13 +27,13 @@ export function provisionedSizes(outputs: JsonObject | undefined): ProvisionedSi
 
 /** Gives pools their provisioned sizes. Another generation than the wanted one is old news, and so is a size that is. */
 export async function takeSizes(
+  context: Wakes,
   unit: ServiceUnit,
-  arm: Arm,
   tenantId: string,
   sizes: readonly ProvisionedSize[],
 ): Promise<void> {
   const pools = sizes.map(({ poolId: id }) => ({ tenantId, id }));
-  const capacity = await lockCapacity({ unit, arm }, { scopes: [{ tenantId, projectId: "" }], pools });
+  const capacity = await lockCapacity(context, unit, { scopes: [{ tenantId, projectId: "" }], pools });
   for (const { poolId: id, size, generation } of sizes) {
     const pool = await findPool(unit.tx, { tenantId, id });
     if (!pool || (pool.currentSize === size && pool.state !== "PROVISIONING")) continue;

@@ -13,7 +13,7 @@ import { decide } from "@runtime-cloud/state-machines/decide";
 import { workerPool } from "@runtime-cloud/state-machines/worker-pool";
 import type { WorkerPool } from "../generated/prisma/client.ts";
 import { lockCapacity } from "./capacity-lock.ts";
-import type { Arm, Context, ServiceUnit } from "./context.ts";
+import type { Context, ServiceUnit, Wakes } from "./context.ts";
 import { databaseInstant } from "./database-instant.ts";
 import type { ProvisioningClient } from "./provisioning-client.ts";
 import { advancePool, ownPool } from "./worker-pool.ts";
@@ -26,7 +26,7 @@ const MAX_NOTE = 1_000;
 
 /** Asks IaCProvisioningService for the wanted sizes of elastic pools, each until it answers. */
 export function poolResize(context: Context): Deadline {
-  const { client, arm, provisioning, logger, newId } = context;
+  const { client, provisioning, logger, newId } = context;
   return {
     kind: KIND,
     sweepEveryMs: SWEEP_EVERY_MS,
@@ -39,7 +39,7 @@ export function poolResize(context: Context): Deadline {
       if (!pool) return { ended: [] };
       const answer = await ask(provisioning, pool);
       if (answer.kind === "unanswered") logger.warn({ err: answer.error, poolId: pool.id }, "pool resize not answered");
-      await unitOfWork(context, deadlineCause(KIND, newId), (unit) => record(unit, arm, pool, answer));
+      await unitOfWork(context, deadlineCause(KIND, newId), (unit) => record(context, unit, pool, answer));
       return { ended: answer.kind === "unanswered" ? [] : [pool.id], more: true };
     },
   };
@@ -93,9 +93,9 @@ const definitive: readonly Code[] = [
   Code.Unimplemented,
 ];
 
-async function record(unit: ServiceUnit, arm: Arm, asked: WorkerPool, answer: Answer): Promise<void> {
+async function record(context: Wakes, unit: ServiceUnit, asked: WorkerPool, answer: Answer): Promise<void> {
   const { tenantId, id, generation } = asked;
-  const { now } = await lockCapacity({ unit, arm }, { scopes: [], pools: [asked] });
+  const { now } = await lockCapacity(context, unit, { scopes: [], pools: [asked] });
   const pool = await ownPool(unit.tx, tenantId, id);
   // Another size is wanted meanwhile, and is due by itself.
   if (pool.generation !== generation) return;

@@ -21,14 +21,14 @@ export async function setPool(capacity: Capacity, wish: PoolWish): Promise<Worke
   const { unit } = capacity;
   const before = await findPool(unit.tx, wish);
   await refuseWrongWish(unit, wish, before);
-  const { size, kind: _fixed, ...columns } = wish;
+  const { scaling, shared, environmentId, programVersion, size } = wish;
   const pool = before ?? (await createPool(unit, wish));
-  const event = { type: wish.scaling === "STATIC" ? "resize" : "requestSize", size } as const;
+  const event = { type: scaling === "STATIC" ? "resize" : "requestSize", size } as const;
   // Asked first of all, so that a pool which may not change any more keeps its other columns too.
   accept(workerPool, pool, event);
   const described = await unit.tx.workerPool.update({
     where: { tenantId_id: { tenantId: pool.tenantId, id: pool.id } },
-    data: columns,
+    data: { scaling, shared, environmentId, programVersion },
   });
   if (isSo(pool, wish)) return described;
   return askFor(capacity, await advancePool(unit, described, event));
@@ -43,17 +43,19 @@ function isSo({ state, scaling, currentSize, desiredSize, note, ...pool }: Worke
 }
 
 /** Has the service ask IaCProvisioningService for an elastic pool's size; a static pool has nothing to ask for. */
-async function askFor({ unit, arm, now }: Capacity, { tenantId, id, scaling }: WorkerPool): Promise<WorkerPool> {
+async function askFor({ unit, wakes, now }: Capacity, { tenantId, id, scaling }: WorkerPool): Promise<WorkerPool> {
   const elastic = scaling === "ELASTIC";
-  if (elastic) unit.after(() => arm("pool-resize", now, { pool: id }));
+  if (elastic) unit.after(() => wakes.arm("pool-resize", now, { pool: id }));
   return unit.tx.workerPool.update({
     where: { tenantId_id: { tenantId, id } },
     data: { resizeDueAt: elastic ? now : null },
   });
 }
 
-async function createPool(unit: ServiceUnit, { size: _wanted, ...wish }: PoolWish): Promise<WorkerPool> {
-  const row = { ...wish, currentSize: 0, desiredSize: 0, generation: 0, used: 0, drainDeadline: null, note: null };
+async function createPool(unit: ServiceUnit, wish: PoolWish): Promise<WorkerPool> {
+  const { tenantId, id, kind, scaling, shared, environmentId, programVersion } = wish;
+  const nothing = { currentSize: 0, desiredSize: 0, generation: 0, used: 0, drainDeadline: null, note: null };
+  const row = { ...nothing, tenantId, id, kind, scaling, shared, environmentId, programVersion };
   const creation = begin(workerPool, { ...row, state: "PROVISIONING" });
   return commit(unit, creation, ({ state }) => unit.tx.workerPool.create({ data: { ...row, state } }));
 }

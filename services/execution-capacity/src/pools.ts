@@ -35,7 +35,7 @@ export function poolRoutes(
   context: Context,
   { changing }: CallUnits,
 ): Pick<ServiceImpl<typeof ExecutionCapacityService>, PoolMethods> {
-  const { client, arm } = context;
+  const { client } = context;
   const { method } = ExecutionCapacityService;
 
   return {
@@ -87,7 +87,7 @@ export function poolRoutes(
           const withinMs = request.within ? durationMs(request.within) : 0;
           const pool = await change(unit, tenantId, request.poolId, ({ now }) => {
             const deadline = new Date(now.getTime() + withinMs);
-            unit.after(() => arm("drain-deadline", deadline, { pool: request.poolId }));
+            unit.after(() => context.arm("drain-deadline", deadline, { pool: request.poolId }));
             return { type: "drain", deadline, note: request.note || null };
           });
           return create(DrainPoolResponseSchema, { pool });
@@ -123,7 +123,7 @@ export function poolRoutes(
   };
 
   function lockPool(unit: ServiceUnit, tenantId: string, id: string): Promise<Capacity> {
-    return lockCapacity({ unit, arm }, { scopes: [{ tenantId, projectId: "" }], pools: [{ tenantId, id }] });
+    return lockCapacity(context, unit, { scopes: [{ tenantId, projectId: "" }], pools: [{ tenantId, id }] });
   }
 
   /** Does to a tenant's own pool what an operator asks for, with all that follows from it. */
@@ -142,12 +142,12 @@ async function settled(capacity: Capacity, pool: WorkerPool) {
 }
 
 /** Nobody waits for a pool that is gone: its waiters are overdue at once. */
-async function giveUpWaiting({ unit, arm, now }: Capacity, { tenantId, id }: WorkerPool): Promise<void> {
+async function giveUpWaiting({ unit, wakes, now }: Capacity, { tenantId, id }: WorkerPool): Promise<void> {
   await unit.tx.capacityLease.updateMany({
     where: { poolTenantId: tenantId, poolId: id, state: "WAITING" },
     data: { waitDeadline: now },
   });
-  unit.after(() => arm("wait-over", now, { pool: id }));
+  unit.after(() => wakes.arm("wait-over", now, { pool: id }));
 }
 
 async function setLabels({ tx }: ServiceUnit, { tenantId, id: poolId }: WorkerPool, labels: Record<string, string>) {

@@ -25,7 +25,7 @@ export function quotaRoutes(
   context: Context,
   { changing }: CallUnits,
 ): Pick<ServiceImpl<typeof ExecutionCapacityService>, QuotaMethods> {
-  const { client, arm } = context;
+  const { client } = context;
 
   return {
     setQuota: (request, call) =>
@@ -33,7 +33,7 @@ export function quotaRoutes(
         once(unit, { tenantId, method: ExecutionCapacityService.method.setQuota, request }, async () => {
           const { projectId = "", concurrentRuns, concurrentSandboxes } = request;
           const limits = { concurrentRuns, concurrentSandboxes, weight: request.weight || 1 };
-          const capacity = await lockCapacity({ unit, arm }, { scopes: [{ tenantId, projectId }], pools: [] });
+          const capacity = await lockCapacity(context, unit, { scopes: [{ tenantId, projectId }], pools: [] });
           const row = await setLimits(unit, { tenantId, projectId, ...limits });
           await settle(capacity);
           return create(SetQuotaResponseSchema, { quota: await quotaMessage(unit.tx, row) });
@@ -43,7 +43,7 @@ export function quotaRoutes(
     retireQuota: (request, call) =>
       changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: ExecutionCapacityService.method.retireQuota, request }, async () => {
-          const capacity = await lockCapacity({ unit, arm }, { scopes: [{ tenantId, projectId: "" }], pools: [] });
+          const capacity = await lockCapacity(context, unit, { scopes: [{ tenantId, projectId: "" }], pools: [] });
           const row = await unit.tx.quota.findFirst({ where: { id: request.quotaId, tenantId } });
           if (!row) throw new NotFound(`quota ${request.quotaId} does not exist`);
           const retired = await advanceQuota(unit, row, { type: "retire" });

@@ -1,7 +1,7 @@
 import type { LeaseEvent } from "@runtime-cloud/state-machines/capacity-lease";
 import type { CapacityLease } from "../generated/prisma/client.ts";
 import { advanceLease, isOverdue, ownLease } from "./capacity-lease.ts";
-import type { Arm, ServiceUnit } from "./context.ts";
+import type { ServiceUnit, Wakes } from "./context.ts";
 import { databaseInstant } from "./database-instant.ts";
 import { findPool } from "./worker-pool.ts";
 
@@ -14,8 +14,8 @@ export interface Renewal {
 
 /** Extends a live lease under its own lock alone: nothing is granted or given back. It never revives one. */
 export async function renew(
+  wakes: Wakes,
   unit: ServiceUnit,
-  arm: Arm,
   { tenantId, id, fencingToken, ttlMs }: { tenantId: string; id: string; fencingToken: bigint; ttlMs: number },
 ): Promise<Renewal> {
   await unit.tx.$queryRaw`
@@ -28,7 +28,7 @@ export async function renew(
   }
   const until = await extended(unit, lease, now.getTime() + ttlMs);
   const renewed = await advanceLease(unit, lease, { type: "renew", at: now, until } satisfies LeaseEvent);
-  unit.after(() => arm("lease-expiry", until, { pool: lease.poolId }));
+  unit.after(() => wakes.arm("lease-expiry", until, { pool: lease.poolId }));
   return { result: "RENEWED", lease: renewed, now };
 }
 

@@ -1,13 +1,11 @@
 import { openBackend } from "@runtime-cloud/eventing/open-backend";
-import { freePort } from "@runtime-cloud/local-servers/ports";
-import { serviceNames, type ServiceName } from "@runtime-cloud/migrations/services";
+import { serviceNames } from "@runtime-cloud/migrations/services";
 import { readConfig } from "@runtime-cloud/service-kit/config";
 import { createLogger } from "@runtime-cloud/service-kit/logger";
 import { sharedSettings } from "@runtime-cloud/service-kit/settings";
 import { parseArgs } from "node:util";
+import { deployment } from "./deployment.ts";
 import { type LocalRun, beginLocalRun, targetsDir } from "./local-run.ts";
-import { localVariables } from "./local-settings.ts";
-import { startServiceProcess } from "./service-process.ts";
 import { StoryFailed } from "./story/narrator.ts";
 import { setStage } from "./story/stage.ts";
 import { playStory } from "./story/story.ts";
@@ -30,7 +28,7 @@ async function main(): Promise<number> {
   if (!options) return 2;
   print("Runtime Cloud: three services, each a process with its own database");
   const local = await beginLocalRun((line) => print(`  ${line}`), { redisRequired: true });
-  const running: { stop(): Promise<void> }[] = [local.infrastructure];
+  const running: Stoppable[] = [local.infrastructure];
   try {
     await play(local, running);
     print("\nEvery step held.");
@@ -45,49 +43,25 @@ async function main(): Promise<number> {
   }
 }
 
-async function play(local: LocalRun, running: { stop(): Promise<void> }[]): Promise<void> {
-  const ports = await freePorts();
-  const variables = (service: ServiceName) => ({
-    ...localVariables(service, {
-      infrastructure: local.infrastructure,
-      env: process.env,
-      queuePrefix: `{runtime-cloud-demo-${process.pid}}`,
-      baselineProgram: local.programs.baseline,
-      provisioningPort: ports["iac-provisioning"].api,
-      logLevel,
-    }),
-    PORT: String(ports[service].api),
-    ADMIN_PORT: String(ports[service].admin),
+async function play({ infrastructure, programs, issuer }: LocalRun, running: Stoppable[]): Promise<void> {
+  const services = await deployment({
+    infrastructure,
+    env: process.env,
+    queuePrefix: `{runtime-cloud-demo-${process.pid}}`,
+    baselineProgram: programs.baseline,
+    logLevel,
   });
-  // The one that the others call comes last: they start in any order.
-  const starts = [...serviceNames].reverse().map((service) => startServiceProcess(service, variables(service)));
-  for (const start of await Promise.allSettled(starts)) {
-    if (start.status === "fulfilled") running.push(start.value);
-  }
-  await Promise.all(starts);
+  running.push(services);
+  // All at once: they start in any order.
+  await Promise.all(serviceNames.map((service) => services.start(service)));
 
-  const backend = await openBackend(readConfig(sharedSettings, variables("iac-provisioning")), logger);
+  const backend = await openBackend(readConfig(sharedSettings, services.variables("iac-provisioning")), logger);
   running.push({ stop: () => backend.close() });
-  const stage = await setStage({
-    urls: {
-      "iac-provisioning": `http://127.0.0.1:${ports["iac-provisioning"].api}`,
-      "execution-capacity": `http://127.0.0.1:${ports["execution-capacity"].api}`,
-      "runtime-environment": `http://127.0.0.1:${ports["runtime-environment"].api}`,
-    },
-    databaseUrls: local.infrastructure.databaseUrls,
-    backend,
-    issuer: local.issuer,
-    targetsDir,
-    programs: local.programs,
-    print,
-  });
+  const { urls } = services;
+  const { databaseUrls } = infrastructure;
+  const stage = await setStage({ urls, databaseUrls, backend, issuer, targetsDir, programs, print });
   running.push({ stop: () => stage.close() });
   await playStory(stage);
-}
-
-async function freePorts(): Promise<Record<ServiceName, { api: number; admin: number }>> {
-  const pair = async () => ({ api: await freePort(), admin: await freePort() });
-  return { "iac-provisioning": await pair(), "execution-capacity": await pair(), "runtime-environment": await pair() };
 }
 
 function readOptions(): { exit: boolean } | undefined {
@@ -103,3 +77,5 @@ function interrupted(): Promise<void> {
   print("It stays up until Ctrl-C.");
   return new Promise((resolve) => process.once("SIGINT", resolve).once("SIGTERM", resolve));
 }
+
+type Stoppable = { stop(): Promise<void> };

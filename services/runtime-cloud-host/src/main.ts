@@ -63,19 +63,13 @@ async function openAdmin({ services, backend }: Host) {
 }
 
 async function tell({ services, backend }: Host, { infrastructure, issuer, programs }: LocalRun): Promise<void> {
-  const stage = await setStage({
-    urls: {
-      "iac-provisioning": services["iac-provisioning"].url,
-      "execution-capacity": services["execution-capacity"].url,
-      "runtime-environment": services["runtime-environment"].url,
-    },
-    databaseUrls: infrastructure.databaseUrls,
-    backend,
-    issuer,
-    targetsDir,
-    programs,
-    print,
-  });
+  const urls = {
+    "iac-provisioning": services["iac-provisioning"].url,
+    "execution-capacity": services["execution-capacity"].url,
+    "runtime-environment": services["runtime-environment"].url,
+  };
+  const { databaseUrls } = infrastructure;
+  const stage = await setStage({ urls, databaseUrls, backend, issuer, targetsDir, programs, print });
   try {
     await playStory(stage);
   } finally {

@@ -9,7 +9,7 @@ import { advanceInventory, lockEnvironment, refuseRetired } from "./inventory.ts
 import type { Sight } from "./look.ts";
 import type { Place } from "./observers/observer.ts";
 import { recordDrift } from "./record-drift.ts";
-import { nextLook } from "./schedule.ts";
+import { lookSoon, nextLook } from "./schedule.ts";
 import { failedLook, observationFailure, takeIn, type World } from "./world.ts";
 import { readWorld, writeWorld } from "./world-rows.ts";
 
@@ -27,14 +27,15 @@ export async function recordSight(
 
   const world = worldIn(sight, known);
   const specifications = "observation" in sight ? sight.observation.specifications : undefined;
-  if (specifications) await recordDrift(unit, inventory, { at: sight.at, specifications });
+  const more = specifications && (await recordDrift(unit, inventory, { at: sight.at, specifications }));
   const { health, moves } = await whatMoved(unit, inventory, { known, world, at: sight.at });
   const resourcesMoved = moves.some(({ path }) => path.startsWith("/resources/"));
   await writeWorld(unit.tx, { environmentId: inventory.id, observer: sight.observer, world, resourcesMoved });
   const columns = { health, observationFailure: observationFailure(world) };
   const settle = "observation" in sight ? freshen : admitFailure;
   const seen = await settle(unit, inventory, { at: sight.at, world, moves, columns });
-  await nextLook(unit, context, inventory.id, sight.at);
+  if (more) await lookSoon(unit, context, inventory.id);
+  else await nextLook(unit, context, inventory.id, sight.at);
   const { staleAt } = seen;
   if (staleAt) unit.after(() => context.arm("staleness", staleAt, { environmentId: inventory.id }));
   return { inventory: seen, changed: seen.version > inventory.version };

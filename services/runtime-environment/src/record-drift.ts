@@ -9,33 +9,39 @@ import { type Matched, matchFindings, type Sighting } from "./match-findings.ts"
 import type { ObservedSpecification } from "./observers/observer.ts";
 import { endProposal, endWithoutEffect, undecidedProposal } from "./proposal-transitions.ts";
 
-/** How many findings one observation opens, and how many it resolves, so that its transaction ends soon. */
-const MAX_TRANSITIONS = 50;
+/** How many findings one observation opens, changes, reopens or resolves, so that its transaction ends soon. */
+const MAX_EACH = 50;
 
 /**
  * Brings an environment's findings up to what an inspection saw at `at`: opens, counts, resolves; and its undecided
  * proposal, which new drift supersedes and vanished drift makes obsolete. The environment must be locked.
+ *
+ * True when there was more than one observation takes: the next one goes on.
  */
 export async function recordDrift(
   unit: ServiceUnit,
   inventory: Inventory,
   { at, specifications }: { at: Date; specifications: readonly ObservedSpecification[] },
-): Promise<void> {
+): Promise<boolean> {
   const known = await unit.tx.finding.findMany({
     where: { environmentId: inventory.id, state: { not: "RESOLVED" } },
     orderBy: { id: "asc" },
   });
-  const matched = matchFindings(inventory.id, known, specifications);
-  await countAgain(unit, matched, at);
-  for (const finding of matched.vanished.slice(0, MAX_TRANSITIONS)) {
-    await advanceFinding(unit, finding, { type: "resolve", at });
-  }
-  for (const sighting of matched.appeared.slice(0, MAX_TRANSITIONS)) await open(unit, inventory, sighting, at);
-  await reopenUnclosed(unit, inventory, { findings: matched.again, at });
-  await settleProposal(unit, inventory, matched);
+  const all = matchFindings(inventory.id, known, specifications);
+  const [appeared, moved, vanished] = [atMost(all.appeared), atMost(all.moved), atMost(all.vanished)];
+  await countAgain(unit, { again: all.again, moved }, at);
+  for (const finding of vanished) await advanceFinding(unit, finding, { type: "resolve", at });
+  for (const sighting of appeared) await open(unit, inventory, sighting, at);
+  await reopenUnclosed(unit, inventory, { findings: all.again, at });
+  await settleProposal(unit, inventory, { appeared, moved });
+  return [all.appeared, all.moved, all.vanished].some(({ length }) => length > MAX_EACH);
 }
 
-async function countAgain({ tx }: ServiceUnit, { again, moved }: Matched, lastSeenAt: Date): Promise<void> {
+function atMost<T>(all: readonly T[]): readonly T[] {
+  return all.slice(0, MAX_EACH);
+}
+
+async function countAgain({ tx }: ServiceUnit, { again, moved }: Seen, lastSeenAt: Date): Promise<void> {
   await tx.finding.updateMany({
     where: { id: { in: again.map(({ id }) => id) } },
     data: { occurrences: { increment: 1 }, lastSeenAt },
@@ -64,20 +70,21 @@ async function open(unit: ServiceUnit, inventory: Inventory, sighting: Sighting,
 
 /** A run was applied and the drift is still there: whoever proposed it has to look again. */
 async function reopenUnclosed(unit: ServiceUnit, inventory: Inventory, { findings, at }: Unclosed): Promise<void> {
+  const covered = findings.filter(({ state }) => state === "PROPOSED");
   const completed = await unit.tx.proposal.findMany({
-    where: { environmentId: inventory.id, state: "COMPLETED", endedAt: { lte: at } },
+    where: {
+      environmentId: inventory.id,
+      id: { in: covered.flatMap(({ proposalId }) => proposalId ?? []) },
+      state: "COMPLETED",
+      endedAt: { lte: at },
+    },
     select: { id: true },
-    orderBy: { endedAt: "desc" },
-    take: MAX_TRANSITIONS,
   });
-  const ended = new Set(completed.map(({ id }) => id));
-  for (const finding of findings) {
-    if (finding.state !== "PROPOSED" || finding.proposalId === null || !ended.has(finding.proposalId)) continue;
-    await advanceFinding(unit, finding, { type: "reopen" });
-  }
+  const unclosed = covered.filter(({ proposalId }) => completed.some(({ id }) => id === proposalId));
+  for (const finding of atMost(unclosed)) await advanceFinding(unit, finding, { type: "reopen" });
 }
 
-async function settleProposal(unit: ServiceUnit, inventory: Inventory, { appeared, moved }: Matched): Promise<void> {
+async function settleProposal(unit: ServiceUnit, inventory: Inventory, { appeared, moved }: Drifted): Promise<void> {
   const undecided = await undecidedProposal(unit, inventory.id);
   if (!undecided) return;
   const reviewedMoved = moved.some(({ finding }) => finding.proposalId === undecided.id);
@@ -88,6 +95,9 @@ async function settleProposal(unit: ServiceUnit, inventory: Inventory, { appeare
   const left = await unit.tx.finding.count({ where: { proposalId: undecided.id, state: "PROPOSED" } });
   if (left === 0) await endProposal(unit, undecided, { type: "lapse" });
 }
+
+type Seen = { readonly [K in "again" | "moved"]: Readonly<Matched[K]> };
+type Drifted = { readonly [K in "appeared" | "moved"]: Readonly<Matched[K]> };
 
 interface Unclosed {
   findings: readonly Finding[];

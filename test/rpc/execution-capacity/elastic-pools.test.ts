@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, createRouterTransport, type HandlerContext } from "@connectrpc/connect";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
 import { SpecificationSchema } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/specifications_pb";
@@ -72,7 +72,7 @@ const askNow = async () => {
 };
 
 /** ProvisioningApplied of a POOL_RESIZE run, taken in as the inbox does. */
-async function applied(pools: unknown): Promise<void> {
+async function applied(pools: JsonValue): Promise<void> {
   const event: CloudEvent = {
     ...{ id: uuidv7(), specversion: "1.0", source: "/runtime-cloud/IaCProvisioningService" },
     ...{ type: "provisioning.runs.v1.provisioning-applied", datacontenttype: "application/json", tenantid: tenantId },
@@ -81,7 +81,7 @@ async function applied(pools: unknown): Promise<void> {
       ...{
         kind: "PROVISIONING_KIND_POOL_RESIZE",
         specificationVersion: 1,
-        outputs: JSON.parse(JSON.stringify({ pools })),
+        outputs: { pools },
       },
     },
   };

@@ -33,7 +33,9 @@ let tenant: CapacityClient;
 beforeAll(async () => {
   service = await startCapacity();
   backend = redisBackend({ ...testRedis(), logger });
-  const observe = (outcome: InboxOutcome) => void (outcome !== "retried" && outcomes.push(outcome));
+  const observe = (outcome: InboxOutcome) => {
+    if (outcome !== "retried") outcomes.push(outcome);
+  };
   const { context } = service;
   inbox = startInbox({ subscriber, backend, context, handlers: handlers(context), logger, observe });
 });

@@ -54,9 +54,8 @@ async function pastExpiry(leaseId: string): Promise<void> {
   expect((await leaseOf(leaseId))?.state).toBe(LeaseState.ACTIVE);
 }
 
-test("ends a lease that isn't renewed, charges its seconds once, and grants to the waiter", async () => {
+test("ends a lease that isn't renewed, and charges its seconds once", async () => {
   const { leaseId } = await held(short);
-  const waiter = await held(patiently);
   await pastExpiry(leaseId);
   expect(await runOut(leaseExpiry(service.context))).toContain(leaseId);
   expect(await runOut(leaseExpiry(service.context))).toEqual([]);
@@ -65,7 +64,19 @@ test("ends a lease that isn't renewed, charges its seconds once, and grants to t
   expect((await released()).map(({ data }) => data)).toEqual([
     expect.objectContaining({ leaseId, state: "LEASE_STATE_EXPIRED", executionSeconds: "1" }),
   ]);
+});
+
+test("grants to the waiter in the transaction that ends an overdue lease", async () => {
+  const { leaseId } = await held();
+  const waiter = await held(patiently);
+  await service.database.$executeRaw`
+    UPDATE capacity_lease SET expires_at = clock_timestamp() WHERE id = ${leaseId}::uuid`;
+  expect(await runOut(leaseExpiry(service.context))).toEqual([leaseId]);
   expect((await leaseOf(waiter.leaseId))?.state).toBe(LeaseState.ACTIVE);
+  const written = await service.database.$queryRaw<{ transactions: bigint }[]>`
+    SELECT count(DISTINCT xmin::text) AS transactions FROM transition
+    WHERE (aggregate_id = ${leaseId} AND event = 'expire') OR (aggregate_id = ${waiter.leaseId} AND event = 'grant')`;
+  expect(written).toEqual([{ transactions: 1n }]);
 });
 
 test("ends an overdue lease in the acquire that needs its slot, before any sweep", async () => {

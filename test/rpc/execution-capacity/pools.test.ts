@@ -88,7 +88,7 @@ test("names what is wrong with a pool", async () => {
   expect(error?.code).toBe(Code.InvalidArgument);
   const [request] = error?.findDetails(BadRequestSchema) ?? [];
   expect(request?.fieldViolations.map(({ field }) => field)).toEqual(["environmentId", "programVersion", "kind"]);
-  const labels = { [`${"x".repeat(64)}`]: "y" };
+  const labels = { ["x".repeat(64)]: "y" };
   expect(await code(tenant.setWorkerPool({ ...staticPool("other", 1), labels }))).toBe(Code.InvalidArgument);
 });
 
@@ -193,16 +193,17 @@ test("never over-commits a shared pool to tenants that acquire and release at on
   await tenant.setWorkerPool({ ...staticPool(shared, 3), shared: true });
   const guests = Array.from({ length: 4 }, () => service.as(`guest-${uuidv7()}`));
   const leases = await Promise.all(
-    guests.flatMap((guest) => Array.from({ length: 3 }, () => guest.acquireLease(attempt(shared, patiently)))),
+    guests.flatMap((guest) =>
+      Array.from({ length: 3 }, async () => {
+        const { lease } = await guest.acquireLease(attempt(shared, patiently));
+        return () => guest.releaseLease({ leaseId: lease?.leaseId ?? "" });
+      }),
+    ),
   );
-  const owners = leases.map(({ lease }, index) => ({
-    guest: guests[Math.floor(index / 3)],
-    leaseId: lease?.leaseId ?? "",
-  }));
-  const usedIs = async (used: number) => expect((await tenant.getWorkerPool({ poolId: shared })).pool?.used).toBe(used);
-  await usedIs(3);
-  await Promise.all(owners.slice(0, 6).map(({ guest, leaseId }) => guest?.releaseLease({ leaseId })));
-  await usedIs(3);
-  await Promise.all(owners.slice(6).map(({ guest, leaseId }) => guest?.releaseLease({ leaseId })));
-  await usedIs(0);
+  const used = async () => (await tenant.getWorkerPool({ poolId: shared })).pool?.used;
+  expect(await used()).toBe(3);
+  await Promise.all(leases.slice(0, 6).map((release) => release()));
+  expect(await used()).toBe(3);
+  await Promise.all(leases.slice(6).map((release) => release()));
+  expect(await used()).toBe(0);
 });

@@ -22,7 +22,6 @@ async function waitingRun(tenantId: string) {
     programVersion: "environment-baseline-manifests@1.0.0",
     parameters: { environment: "e1" },
   });
-  // A program needs something to do before anybody has to approve it.
   const provisioningRunId = await plan(client, specificationId, ProvisioningKind.BASELINE);
   await service.work();
   const { planDigest } = await client.getPlan({ provisioningRunId });

@@ -11,7 +11,7 @@ import {
   SpecificationState,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
-import { type IacService, refusalOf, startIacProvisioning } from "../../_support/iac-provisioning.ts";
+import { type IacService, type ProvisioningClient, refusalOf, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";
 
 let service: IacService;
 beforeAll(async () => {
@@ -25,17 +25,10 @@ const baseline = (environmentId: string, parameters = {}) => ({
   programVersion: "environment-baseline@1.0.0",
   parameters: { environment: "e1", ...parameters },
 });
-const webService = (environmentId: string, parameters = {}) => ({
-  environmentId,
-  kind: SpecificationKind.RELEASE,
-  programVersion: "web-service@1.0.0",
-  parameters: { name: "shop", environment: "e1", version: "1.2.3", ...parameters },
-});
-
 /** Declares, plans and works on it. */
 async function provision(
   tenantId: string,
-  declaration: ReturnType<typeof baseline>,
+  declaration: Parameters<ProvisioningClient["declareSpecification"]>[0],
   kind = ProvisioningKind.BASELINE,
   mode = RunMode.APPLY,
 ) {

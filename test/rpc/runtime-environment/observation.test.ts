@@ -35,7 +35,8 @@ const push = (at: Date, changes: Partial<typeof component> = {}) =>
     observation: { observedAt: timestampFromDate(at), components: [{ ...component, ...changes }] },
   });
 const secondsAgo = (seconds: number) => new Date(Date.now() - seconds * 1_000);
-const observed = async () => (await service.announced(tenantId)).filter(({ event }) => event === "ObservedStateChanged");
+const observed = async () =>
+  (await service.announced(tenantId)).filter(({ event }) => event === "ObservedStateChanged");
 
 test("what is as it was applied is FRESH, healthy and in sync, and announced with all that is new", async () => {
   const releaseId = uuidv7();

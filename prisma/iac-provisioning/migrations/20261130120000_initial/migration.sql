@@ -131,6 +131,15 @@ CREATE TABLE "idempotency_key" (
 );
 
 -- CreateTable
+CREATE TABLE "queue_mark" (
+    "prefix" VARCHAR(200) NOT NULL,
+    "mark" UUID NOT NULL,
+    "marked_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+
+    CONSTRAINT "queue_mark_pkey" PRIMARY KEY ("prefix")
+);
+
+-- CreateTable
 CREATE TABLE "environment" (
     "id" VARCHAR(128) NOT NULL,
     "tenant_id" VARCHAR(128) NOT NULL,

@@ -86,6 +86,15 @@ CREATE TABLE "idempotency_key" (
 );
 
 -- CreateTable
+CREATE TABLE "queue_mark" (
+    "prefix" VARCHAR(200) NOT NULL,
+    "mark" UUID NOT NULL,
+    "marked_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+
+    CONSTRAINT "queue_mark_pkey" PRIMARY KEY ("prefix")
+);
+
+-- CreateTable
 CREATE TABLE "inventory" (
     "id" VARCHAR(128) NOT NULL,
     "version" INTEGER NOT NULL DEFAULT 0,

@@ -1,0 +1,85 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
+import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
+import { type LocalRedis, startRedis } from "@runtime-cloud/local-servers/redis";
+import type { ServiceName } from "@runtime-cloud/migrations/services";
+import { type Deployment, deployment } from "@runtime-cloud/runtime-cloud-host/deployment";
+import { enginePrograms } from "@runtime-cloud/runtime-cloud-host/engine-programs";
+import { setStage, type Stage } from "@runtime-cloud/runtime-cloud-host/story/stage";
+import { createLocalIssuer } from "@runtime-cloud/service-kit/local-issuer";
+import { silentLogger } from "@runtime-cloud/service-kit/logger";
+import { Redis } from "ioredis";
+import { type TestDatabase, testDatabase } from "./database.ts";
+
+/** Service processes on a Redis of their own, which may be paused and flushed. */
+export interface TestDeployment {
+  services: Deployment;
+  stage: Stage;
+  backend: QueueBackend;
+  /** For CLIENT PAUSE, FLUSHALL and the like. */
+  redis: Redis;
+  close(): Promise<void>;
+}
+
+/** Starts `services`; the others can be started later. */
+export async function deploy(
+  services: readonly ServiceName[],
+  print: (line: string) => void = () => undefined,
+): Promise<TestDeployment> {
+  const folder = await mkdtemp(join(tmpdir(), "runtime-cloud-deployment-"));
+  const server = await startRedis();
+  const databases = {
+    "iac-provisioning": await testDatabase("iac-provisioning"),
+    "execution-capacity": await testDatabase("execution-capacity"),
+    "runtime-environment": await testDatabase("runtime-environment"),
+  };
+  const prefix = "{test}";
+  const issuerFile = join(folder, "issuer.json");
+  const targetsDir = join(folder, "environments");
+  const programs = await enginePrograms(process.env, () => undefined);
+  const infrastructure = {
+    databaseUrls: {
+      "iac-provisioning": databases["iac-provisioning"].url,
+      "execution-capacity": databases["execution-capacity"].url,
+      "runtime-environment": databases["runtime-environment"].url,
+    },
+    queues: { REDIS_URL: server.url },
+    stop: () => stopAll(server, Object.values(databases), folder),
+  };
+  const env = { LOCAL_ISSUER_FILE: issuerFile, TARGETS_DIR: targetsDir, WORK_DIR: join(folder, "work") };
+  const processes = await deployment({
+    infrastructure,
+    env,
+    queuePrefix: prefix,
+    baselineProgram: programs.baseline,
+    logLevel: "error",
+  });
+  const backend = redisBackend({ url: server.url, prefix, logger: silentLogger() });
+  const issuer = await createLocalIssuer({ path: issuerFile });
+  const { urls } = processes;
+  const { databaseUrls } = infrastructure;
+  const stage = await setStage({ urls, databaseUrls, backend, issuer, targetsDir, programs, print });
+  const redis = new Redis(server.url);
+  await Promise.all(services.map((service) => processes.start(service)));
+  return {
+    services: processes,
+    stage,
+    backend,
+    redis,
+    async close() {
+      await processes.stop();
+      await stage.close();
+      await backend.close();
+      await redis.quit();
+      await infrastructure.stop();
+    },
+  };
+}
+
+async function stopAll(redis: LocalRedis, databases: TestDatabase[], folder: string): Promise<void> {
+  await redis.stop();
+  await Promise.all(databases.map((database) => database.drop()));
+  await rm(folder, { recursive: true, force: true });
+}
