@@ -21,6 +21,8 @@ export default tseslint.config(
       "@typescript-eslint/unbound-method": "off",
       // A port's method may have nothing to wait for.
       "@typescript-eslint/require-await": "off",
+      // A property that is named only to leave it out of the rest.
+      "@typescript-eslint/no-unused-vars": ["error", { ignoreRestSiblings: true }],
       eqeqeq: "error",
       "no-console": "error",
     },

@@ -7,11 +7,11 @@ import { type Client, ConnectError, createClient, createRouterTransport, type In
 import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
 import type { DeclareSpecificationRequestSchema } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/specifications_pb";
-import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import type { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
 import {
   ProvisioningKind,
   RunMode,
-  RunState,
+  type RunState,
   SpecificationKind,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { eventCause } from "@runtime-cloud/eventing/cause";

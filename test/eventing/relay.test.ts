@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { QuotaChangedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
+import { parseCloudEvent } from "@runtime-cloud/eventing/cloud-event";
 import { on } from "@runtime-cloud/eventing/event-handler";
 import { type InboxOutcome, startInbox } from "@runtime-cloud/eventing/inbox";
 import { inboxOf } from "@runtime-cloud/eventing/inbox-job";
@@ -22,28 +23,55 @@ const LESS_THAN_A_POLL_MS = 4_000;
 
 let database: ServiceDatabase;
 let backend: QueueBackend;
-let relay: Relay | undefined;
+/** What a test opened, closed after it in the opposite order, however it ended. */
+let opened: (() => Promise<void>)[];
 
 beforeAll(async () => {
   database = await openServiceDatabase();
 });
 afterAll(() => database.close());
 beforeEach(() => {
-  backend = redisBackend({ ...testRedis(), logger });
+  opened = [];
+  backend = open(testRedis());
 });
 afterEach(async () => {
-  await relay?.stop();
-  relay = undefined;
-  await backend.close();
+  for (const close of opened.reverse()) await close();
 });
 
-const start = (to = backend) => startRelay({ pool: database.pool, backend: to, subscribers, logger });
+function open(redis: { url: string; prefix: string }): QueueBackend {
+  const made = redisBackend({ ...redis, logger });
+  opened.push(() => made.close());
+  return made;
+}
+
+function start(to = backend): Relay {
+  const relay = startRelay({ pool: database.pool, backend: to, subscribers, logger });
+  opened.push(() => relay.stop());
+  return relay;
+}
+
+async function redisServer(options: Parameters<typeof startRedis>[0] = {}) {
+  const redis = await startRedis(options);
+  opened.push(() => redis.stop());
+  return redis;
+}
+
 const waiting = async (queue: string) => backend.queue(inboxOf(queue)).getWaiting();
 const published = () =>
   until("an empty outbox", 15_000, async () => ((await outboxLag(database.pool)).waiting === 0 ? true : undefined));
 
+const listening = () =>
+  until("a listening relay", 10_000, async () => {
+    const { rowCount } = await database.pool.query(
+      "SELECT FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN outbox' AND state = 'idle'",
+    );
+    return rowCount === 1 || undefined;
+  });
+
 test("brings an event to every subscriber of the deployment, moments after its commit", async () => {
-  relay = start();
+  start();
+  await listening();
+  await setNewQuota(database, "tenant-first");
   await published();
   const committed = performance.now();
   const { id } = await setNewQuota(database, "tenant-a", 2);
@@ -51,7 +79,8 @@ test("brings an event to every subscriber of the deployment, moments after its c
   expect(performance.now() - committed).toBeLessThan(LESS_THAN_A_POLL_MS);
 
   for (const subscriber of subscribers) {
-    const [job] = await waiting(subscriber);
+    const jobs = await waiting(subscriber);
+    const job = jobs.find(({ data }) => parseCloudEvent(data).subject === id);
     expect(job?.name).toBe("capacity.quotas.v1.quota-changed");
     expect(job?.data).toMatchObject({ subject: id, tenantid: "tenant-a", data: { concurrentRuns: 2 } });
   }
@@ -68,10 +97,9 @@ test("shares a backlog between relays, each event once", async () => {
     [id, many],
   );
   expect(await outboxLag(database.pool)).toMatchObject({ waiting: many });
-  relay = start();
+  start();
   const second = start();
   await published();
-  await second.stop();
   const jobs = await waiting("StudioBff");
   expect(new Set(jobs.map(({ id }) => id)).size).toBe(many);
   expect(jobs).toHaveLength(many);
@@ -80,16 +108,11 @@ test("shares a backlog between relays, each event once", async () => {
 
 test("publishes again what a relay added and died before marking; the inbox has it once", async () => {
   const { id } = await setNewQuota(database, "tenant-crash");
-  const dying = startRelay({
-    pool: database.pool,
-    subscribers,
-    logger,
-    backend: {
-      ...backend,
-      async add(queue, jobs) {
-        await backend.add(queue, jobs);
-        throw new Error("the process dies here");
-      },
+  const dying = start({
+    ...backend,
+    async add(queue, jobs) {
+      await backend.add(queue, jobs);
+      throw new Error("the process dies here");
     },
   });
   await until("it is added", 5_000, async () => ((await waiting("StudioBff")).length > 0 ? true : undefined));
@@ -106,20 +129,20 @@ test("publishes again what a relay added and died before marking; the inbox has 
     logger,
     observe: (outcome) => void outcomes.push(outcome),
   });
+  opened.push(() => inbox.stop());
   await until("the first delivery", 5_000, () => (outcomes.length > 0 ? true : undefined));
   // The queue has forgotten the first job, so the second is a delivery of its own.
   await backend.queue(inboxOf("StudioBff")).obliterate({ force: true });
-  relay = start();
+  start();
   await published();
   await until("the second delivery", 5_000, () => (outcomes.length > 1 ? true : undefined));
-  await inbox.stop();
   expect(outcomes).toEqual(["handled", "duplicate"]);
   expect(seen).toEqual([id]);
 });
 
 test("keeps events while Redis is away, and publishes them when it is back", async () => {
-  const first = await startRedis();
-  const away = redisBackend({ url: first.url, prefix: "away", logger });
+  const first = await redisServer();
+  const away = open({ url: first.url, prefix: "away" });
   const stranded = start(away);
   await setNewQuota(database, "tenant-before");
   await published();
@@ -130,34 +153,28 @@ test("keeps events while Redis is away, and publishes them when it is back", asy
   expect(performance.now() - asked).toBeLessThan(1_000);
   expect((await stranded.lag()).waiting).toBe(1);
 
-  const second = await startRedis({ port: first.port, password: first.password });
+  await redisServer({ port: first.port, password: first.password });
   await published();
   const jobs = await away.queue(inboxOf("StudioBff")).getWaiting();
   expect(jobs.map(({ data }) => data)).toMatchObject([{ tenantid: "tenant-during" }]);
-  await stranded.stop();
-  await away.close();
-  await second.stop();
 });
 
 test("starts before its Redis does", async () => {
-  const early = await startRedis();
+  const early = await redisServer();
   await early.stop();
-  const away = redisBackend({ url: early.url, prefix: "early", logger });
+  const away = open({ url: early.url, prefix: "early" });
   expect(await away.check()).toBe("away");
-  const waitingRelay = start(away);
+  start(away);
   await setNewQuota(database, "tenant-early");
-  const late = await startRedis({ port: early.port, password: early.password });
+  await redisServer({ port: early.port, password: early.password });
   await published();
   expect(await away.check()).toBe("ready");
-  await waitingRelay.stop();
-  await away.close();
-  await late.stop();
 });
 
 test("publishes on after Redis lost everything", async () => {
-  const server = await startRedis();
-  const wiped = redisBackend({ url: server.url, prefix: "wiped", logger });
-  const publishing = start(wiped);
+  const server = await redisServer();
+  const wiped = open({ url: server.url, prefix: "wiped" });
+  start(wiped);
   await setNewQuota(database, "tenant-1");
   await published();
   const redis = new Redis(server.url);
@@ -167,20 +184,15 @@ test("publishes on after Redis lost everything", async () => {
   await published();
   const jobs = await wiped.queue(inboxOf("StudioBff")).getWaiting();
   expect(jobs.map(({ data }) => data)).toMatchObject([{ tenantid: "tenant-2" }]);
-  await publishing.stop();
-  await wiped.close();
-  await server.stop();
 });
 
 test("refuses a Redis that may evict jobs, saying how to set it right", async () => {
-  const server = await startRedis();
+  const server = await redisServer();
   const redis = new Redis(server.url);
   await redis.config("SET", "maxmemory-policy", "allkeys-lru");
-  const evicting = redisBackend({ url: server.url, prefix: "evicting", logger });
+  const evicting = open({ url: server.url, prefix: "evicting" });
   await expect(evicting.check()).rejects.toThrow(/maxmemory-policy is allkeys-lru.*noeviction/);
   await redis.quit();
-  await evicting.close();
-  await server.stop();
 });
 
 test("refuses a subscriber that consumes nothing", () => {

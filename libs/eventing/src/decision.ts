@@ -11,6 +11,10 @@ export interface Identified {
   projectId?: string | null;
 }
 
+interface InState extends Identified {
+  state: string;
+}
+
 /** A transition that its machine allows, ready for `commit`. */
 export interface Accepted<M extends AnyStateMachine> {
   /** The machine's id, for example `ProvisioningRun`. */
@@ -29,21 +33,21 @@ export interface Accepted<M extends AnyStateMachine> {
  * Asks the machine what `event` does to `row`. Throws IllegalTransition, with what would have been allowed, when the
  * machine refuses.
  */
-export function accept<M extends AnyStateMachine, Row extends Identified & { state: string }>(
+export function accept<M extends AnyStateMachine>(
   machine: M,
-  row: Row & RowOf<M>,
+  row: InState & RowOf<M>,
   event: EventFrom<M> & { type: string },
 ): Accepted<M> {
   const aggregate = machine.id;
-  const plain: Row = row;
+  const { id, state: from }: InState = row;
   const { type }: { type: string } = event;
   const decision = decide(machine, row, event);
   if (!decision.accepted) {
     const { because: reason, allowed } = decision;
-    throw new IllegalTransition({ aggregate, id: plain.id, state: plain.state, event: type, reason, allowed });
+    throw new IllegalTransition({ aggregate, id, state: from, event: type, reason, allowed });
   }
   const { state, patch, emitted } = decision;
-  return { aggregate, row: plain, from: plain.state, event: type, state, patch, emitted };
+  return { aggregate, row, from, event: type, state, patch, emitted };
 }
 
 /** The creation of an aggregate: `row` is what will be inserted; the machine says in which state it starts. */

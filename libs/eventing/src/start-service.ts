@@ -81,7 +81,12 @@ export async function startService<Client extends DatabaseClient<Tx>, Tx extends
   const { marks, prefix } = backend;
   const watch = marks && watchQueues({ pool, marks, prefix, service: name, onLoss: relay.wake, newId: uuidv7, logger });
   const observe = serviceMetrics(metrics.registry, relay, pool);
-  const inbox = startInbox({ subscriber, backend, context, handlers: parts.handlers, logger, observe: observe.inbox });
+  const { handlers } = parts;
+  // An inbox without handlers would take its events in, and do nothing about them.
+  const inbox =
+    handlers.length > 0
+      ? startInbox({ subscriber, backend, context, handlers, logger, observe: observe.inbox })
+      : undefined;
   deadlines = startDeadlines({
     service: name,
     backend,
@@ -125,7 +130,7 @@ export async function startService<Client extends DatabaseClient<Tx>, Tx extends
     localIssuer,
     async stop() {
       await api.drain();
-      await Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox.stop(), deadlines?.stop()]);
+      await Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox?.stop(), deadlines?.stop()]);
       await Promise.all([relay.stop(), watch?.stop()]);
       await parts.stop?.();
       await backend.close();

@@ -53,6 +53,7 @@ export function callUnary<I extends DescMessage, O extends DescMessage>(
       },
     );
     const cancel = () => call.cancel();
+    if (signal.aborted) cancel();
     signal.addEventListener("abort", cancel, { once: true });
     call.on("metadata", (metadata) => (header = headersOf(metadata)));
     // The status follows the callback; with it come the trailers.
@@ -78,6 +79,7 @@ export async function callStream<I extends DescMessage, O extends DescMessage>(
     options,
   );
   const cancel = () => call.cancel();
+  if (signal.aborted) cancel();
   signal.addEventListener("abort", cancel, { once: true });
   const trailer = new Headers();
   const head = new Promise<Headers>((resolve, reject) => {

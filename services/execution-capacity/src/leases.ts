@@ -37,7 +37,12 @@ export function leaseRoutes(
         refuseRetired(pool);
         const capacity = await lockCapacity(context, unit, { scopes: [{ tenantId, projectId }], pools: [pool] });
         const wanted = {
-          ...{ tenantId, projectId, holderKind, holderId, poolId, poolTenantId: pool.tenantId },
+          tenantId,
+          projectId,
+          holderKind,
+          holderId,
+          poolTenantId: pool.tenantId,
+          poolId,
           units: request.units || 1,
           priority: request.priority,
           ttlSeconds: Math.ceil(request.ttl ? durationMs(request.ttl) / 1_000 : 0),

@@ -55,17 +55,20 @@ async function ask(provisioning: ProvisioningClient, pool: WorkerPool): Promise<
   try {
     const { specification } = await provisioning.declareSpecification(
       {
-        ...{ environmentId: environmentId ?? "", programVersion: programVersion ?? "", idempotencyKey },
+        environmentId: environmentId ?? "",
         kind: SpecificationKind.WORKER_POOL,
+        programVersion: programVersion ?? "",
         parameters: parametersOf(pool),
+        idempotencyKey,
       },
       options,
     );
     await provisioning.planProvisioning(
       {
-        ...{ specificationId: specification?.specificationId ?? "", idempotencyKey },
+        specificationId: specification?.specificationId ?? "",
         kind: ProvisioningKind.POOL_RESIZE,
         mode: RunMode.APPLY,
+        idempotencyKey,
       },
       options,
     );

@@ -45,7 +45,10 @@ export function poolRoutes(
           const { poolId: id, size, shared, environmentId, programVersion } = request;
           const capacity = await lockPool(unit, tenantId, id);
           const pool = await setPool(capacity, {
-            ...{ tenantId, id, size, shared },
+            tenantId,
+            id,
+            size,
+            shared,
             kind: named(
               "kind",
               Object.values(PoolKind).find((name) => PoolKindCode[name] === request.kind),

@@ -10,13 +10,7 @@ import { type Run, unsealed } from "./run-row.ts";
 /** Columns beside the machine's own that are written with a transition. */
 export type RunExtras = Pick<
   Prisma.ProvisioningRunUncheckedUpdateInput,
-  | "stateLineage"
-  | "stateSerial"
-  | "sealedPlan"
-  | "outputs"
-  | "sealedOutputs"
-  | "executorUntil"
-  | "forceRequested"
+  "stateLineage" | "stateSerial" | "sealedPlan" | "outputs" | "sealedOutputs" | "executorUntil" | "forceRequested"
 >;
 
 /** Sends a run's machine an event, writes what comes of it and wakes whoever acts next. Throws IllegalTransition. */

@@ -30,7 +30,12 @@ export async function applyApproval(
     await advanceRun(context, unit, run, { type: "approve", by, planDigest: run.planDigest ?? "", approvalId });
   } else {
     const reason = decided.reason || `approval ${approvalId} is ${ApprovalState[decided.state] ?? decided.state}`;
-    await advanceRun(context, unit, run, { type: "reject", at: unit.at, by, reason: reason.slice(0, MAX_REASON_LENGTH) });
+    await advanceRun(context, unit, run, {
+      type: "reject",
+      at: unit.at,
+      by,
+      reason: reason.slice(0, MAX_REASON_LENGTH),
+    });
   }
 }
 

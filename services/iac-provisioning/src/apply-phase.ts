@@ -41,7 +41,12 @@ async function apply(context: Context, held: ApplyingRun, signals: EngineSignals
   const log = await openRunLog(context, held);
   await breakOrphanedLock(context, held);
   const key = stateKeyOf(specification);
-  const password = await context.credentials.grant({ holderId: run.id, key, epoch: run.executorEpoch, access: "write" });
+  const password = await context.credentials.grant({
+    holderId: run.id,
+    key,
+    epoch: run.executorEpoch,
+    access: "write",
+  });
   if (password === undefined) throw new RunLost(run);
 
   const engine = context.engines[desired.program.engine];

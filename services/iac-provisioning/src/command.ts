@@ -1,4 +1,10 @@
-import { create, type DescMessage, type DescMethodUnary, type MessageInitShape, type MessageShape } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  type MessageInitShape,
+  type MessageShape,
+} from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { callCause } from "@runtime-cloud/eventing/cause";
 import { once } from "@runtime-cloud/eventing/idempotency";

@@ -31,7 +31,7 @@ async function expirePlans(context: Context) {
     const waits = run.state === "AWAITING_APPROVAL" || run.state === "APPROVED";
     return waits && run.expiresAt && run.expiresAt <= now ? { type: "expire", at: now } : undefined;
   });
-  return { ended, more: due.length === BATCH };
+  return { ended, more: ended.length === BATCH };
 }
 
 async function loseExecutors(context: Context) {
@@ -42,10 +42,11 @@ async function loseExecutors(context: Context) {
   const ended = await endEach(context, EXECUTOR_LOST, due, (run, now) => {
     // A heartbeat may have come meanwhile; it doesn't change the row's version.
     if (!run.executorUntil || run.executorUntil > now) return undefined;
-    if (run.state === "PLANNING" && run.executorEpoch >= MAX_LOST_PLANNERS) return { type: "fail", at: now, reason: LOST };
+    if (run.state === "PLANNING" && run.executorEpoch >= MAX_LOST_PLANNERS)
+      return { type: "fail", at: now, reason: LOST };
     return { type: "loseExecutor", at: now };
   });
-  return { ended, more: due.length === BATCH };
+  return { ended, more: ended.length === BATCH };
 }
 
 async function enqueueForgotten(context: Context) {
@@ -53,7 +54,7 @@ async function enqueueForgotten(context: Context) {
   return { ended: [] };
 }
 
-/** One transaction a run: one that can't be ended holds up no other. */
+/** One transaction a run: one that can't be ended holds up no other, and the next sweep tries it again. */
 async function endEach(
   context: Context,
   kind: string,
@@ -62,12 +63,17 @@ async function endEach(
 ): Promise<string[]> {
   const ended: string[] = [];
   for (const { id, now } of due) {
-    await unitOfWork(context, deadlineCause(kind, context.newId), async (unit) => {
-      const run = await unit.tx.provisioningRun.findUniqueOrThrow({ where: { id }, omit: unsealed });
-      const event = eventFor(run, now);
-      if (event) await advanceRun(context, unit, run, event, { executorUntil: null });
-    });
-    ended.push(id);
+    try {
+      const event = await unitOfWork(context, deadlineCause(kind, context.newId), async (unit) => {
+        const run = await unit.tx.provisioningRun.findUniqueOrThrow({ where: { id }, omit: unsealed });
+        const event = eventFor(run, now);
+        if (event) await advanceRun(context, unit, run, event, { executorUntil: null });
+        return event;
+      });
+      if (event) ended.push(id);
+    } catch (err) {
+      context.logger.warn({ err, kind, runId: id }, "run not ended by its deadline");
+    }
   }
   return ended;
 }

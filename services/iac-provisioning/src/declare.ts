@@ -64,7 +64,11 @@ function saysTheSame(newest: Specification, declaration: Declaration, { contentD
   );
 }
 
-function describe(declaration: Declaration, { program, parameters, contentDigest }: DesiredState, { projectId }: Environment) {
+function describe(
+  declaration: Declaration,
+  { program, parameters, contentDigest }: DesiredState,
+  { projectId }: Environment,
+) {
   const { tenantId, programVersion, reviewDestructive, releaseId, declaredBy } = declaration;
   return {
     tenantId,

@@ -34,7 +34,10 @@ export async function resolveDesiredState(
 }
 
 /** What a specification was declared with, from the program that is there now. Throws InvalidProgram. */
-export async function openDesiredState({ settings, box }: Context, specification: Specification): Promise<DesiredState> {
+export async function openDesiredState(
+  { settings, box }: Context,
+  specification: Specification,
+): Promise<DesiredState> {
   const { id, programVersion, sealedParameters } = specification;
   const program = await loadProgram(settings.PROGRAMS_DIR, programVersion);
   if (!program) throw new InvalidProgram(`program ${programVersion} isn't here any more`);

@@ -22,7 +22,8 @@ export function inspectionRoutes(context: Context) {
     async inspectEnvironment({ environmentId }, call) {
       const { tenantId } = principalOf(call);
       const environment = await context.client.environment.findFirst({ where: { id: environmentId, tenantId } });
-      if (!environment) throw new NotFound(`environment ${environmentId} isn't known here; it arrives with EnvironmentCreated`);
+      if (!environment)
+        throw new NotFound(`environment ${environmentId} isn't known here; it arrives with EnvironmentCreated`);
 
       const applied = await context.client.specification.findMany({
         where: { tenantId, environmentId, state: "APPLIED" },
@@ -57,10 +58,16 @@ async function observe(context: Context, specification: Specification, signals: 
   try {
     const { id, environmentId, kind } = specification;
     const applying = await context.client.provisioningRun.findFirst({
-      where: { environmentId, specification: { kind }, state: { in: ["APPLYING", "CANCELLING"] }, applyingAt: { not: null } },
+      where: {
+        environmentId,
+        specification: { kind },
+        state: { in: ["APPLYING", "CANCELLING"] },
+        applyingAt: { not: null },
+      },
       select: { id: true },
     });
-    if (applying) return failed({ code: "STATE_LOCKED", message: `run ${applying.id} is applying: look again when it ended` });
+    if (applying)
+      return failed({ code: "STATE_LOCKED", message: `run ${applying.id} is applying: look again when it ended` });
 
     const desired = await openDesiredState(context, specification);
     const holderId = `inspection-${context.newId()}`;

@@ -37,7 +37,9 @@ export async function planRun(context: Context, unit: ServiceUnit, request: RunR
   const run = await commit(unit, begin(provisioningRun, row), ({ state }) =>
     unit.tx.provisioningRun.create({ data: { ...row, queuedAt, state }, omit: unsealed }),
   );
-  unit.after(async () => void (await enqueueReady(context, run.environmentId)));
+  unit.after(async () => {
+    await enqueueReady(context, run.environmentId);
+  });
   return run;
 }
 

@@ -37,7 +37,12 @@ export async function readPlannedChanges({ client }: Context, { run }: HeldRun):
     orderBy: { ordinal: "asc" },
     select: { address: true, resourceType: true, actions: true },
   });
-  return rows.map((row) => ({ ...row, actions: row.actions.map((name) => action.parse(name)), before: null, after: null }));
+  return rows.map((row) => ({
+    ...row,
+    actions: row.actions.map((name) => action.parse(name)),
+    before: null,
+    after: null,
+  }));
 }
 
 const INSERT = `

@@ -9,7 +9,11 @@ import { loadProgram } from "./programs/program-directory.ts";
 import type { JsonObject } from "./programs/canonical-json.ts";
 
 /** EnvironmentCreated: gives the environment its foundation, once. */
-export async function provisionBaseline(context: Context, unit: ServiceUnit, created: EnvironmentCreated): Promise<void> {
+export async function provisionBaseline(
+  context: Context,
+  unit: ServiceUnit,
+  created: EnvironmentCreated,
+): Promise<void> {
   const { environmentId: id, tenantId, projectId } = created;
   const environmentClass = classOf(created);
   await unit.tx.environment.upsert({

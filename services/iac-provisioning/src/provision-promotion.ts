@@ -8,7 +8,11 @@ const PRODUCER = "EnvironmentPromotionService";
 const MAX_NAME_LENGTH = 200;
 
 /** PromotionApproved: declares the release and plans it, once, with the approval that it has. */
-export async function provisionPromotion(context: Context, unit: ServiceUnit, approved: PromotionApproved): Promise<void> {
+export async function provisionPromotion(
+  context: Context,
+  unit: ServiceUnit,
+  approved: PromotionApproved,
+): Promise<void> {
   const { promotionId, tenantId, environmentId, releaseId, approvalId, programVersion, parameters = {} } = approved;
   const requestedBy = (approved.approvedBy || PRODUCER).slice(0, MAX_NAME_LENGTH);
   const planned = await unit.tx.provisioningRun.count({ where: { tenantId, promotionId } });
@@ -24,5 +28,12 @@ export async function provisionPromotion(context: Context, unit: ServiceUnit, ap
     releaseId,
     declaredBy: requestedBy,
   });
-  await planRun(context, unit, { specification, kind: "PROMOTION", mode: "APPLY", requestedBy, promotionId, approvalId });
+  await planRun(context, unit, {
+    specification,
+    kind: "PROMOTION",
+    mode: "APPLY",
+    requestedBy,
+    promotionId,
+    approvalId,
+  });
 }

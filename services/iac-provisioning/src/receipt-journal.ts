@@ -20,7 +20,11 @@ export async function openReceiptJournal(
 ): Promise<ReceiptJournal> {
   let receipt = plannedReceipt(changes);
   for (let first = 0; first < receipt.length; first += BATCH) {
-    await save(context, held, receipt.slice(first, first + BATCH).map((entry, index) => row(entry, first + index)));
+    await save(
+      context,
+      held,
+      receipt.slice(first, first + BATCH).map((entry, index) => row(entry, first + index)),
+    );
   }
   return {
     receipt: () => receipt,

@@ -21,7 +21,10 @@ const SPECIFICATION_KINDS: Readonly<Partial<Record<ProvisioningKind, Specificati
 export function runViolations(kind: ProvisioningKind, mode: RunMode, of: SpecificationKind): FieldViolation[] {
   const violations: FieldViolation[] = [];
   if (!MODES[kind].includes(mode)) {
-    violations.push({ field: "mode", description: `${mode} is no mode of ${kind}, which takes ${MODES[kind].join(", ")}` });
+    violations.push({
+      field: "mode",
+      description: `${mode} is no mode of ${kind}, which takes ${MODES[kind].join(", ")}`,
+    });
   }
   const wanted = SPECIFICATION_KINDS[kind];
   if (wanted !== undefined && wanted !== of) {

@@ -51,7 +51,9 @@ export function runQueries({ client }: Context) {
     async getReceipt({ provisioningRunId }, call) {
       const run = await findRun(client, principalOf(call).tenantId, provisioningRunId);
       if (!run.applyingAt && run.state !== "APPLIED") {
-        throw new NotFound(`run ${run.id} is ${run.state}: it applied nothing, so it has no receipt${because(run.reason)}`);
+        throw new NotFound(
+          `run ${run.id} is ${run.state}: it applied nothing, so it has no receipt${because(run.reason)}`,
+        );
       }
       const entries = await client.receiptEntry.findMany({ where: { runId: run.id }, orderBy: { ordinal: "asc" } });
       return { entries: entries.map(receiptEntryMessage) };

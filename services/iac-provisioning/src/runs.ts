@@ -54,13 +54,22 @@ export function runRoutes(context: Context) {
       return { run: runMessage({ ...run, ...rejected }) };
     }),
 
-    resolveIndeterminate: command(context, method.resolveIndeterminate, async (unit, request, { tenantId, subject }) => {
-      const run = await findRun(unit.tx, tenantId, request.provisioningRunId);
-      const { resolution } = request;
-      const resolved = await advanceRun(context, unit, run, { type: "resolve", at: unit.at, by: subject, resolution });
-      await supersedeIfOutdated(context, unit, run.specificationId);
-      return { run: runMessage({ ...run, ...resolved }) };
-    }),
+    resolveIndeterminate: command(
+      context,
+      method.resolveIndeterminate,
+      async (unit, request, { tenantId, subject }) => {
+        const run = await findRun(unit.tx, tenantId, request.provisioningRunId);
+        const { resolution } = request;
+        const resolved = await advanceRun(context, unit, run, {
+          type: "resolve",
+          at: unit.at,
+          by: subject,
+          resolution,
+        });
+        await supersedeIfOutdated(context, unit, run.specificationId);
+        return { run: runMessage({ ...run, ...resolved }) };
+      },
+    ),
   } satisfies Partial<ServiceImpl<typeof IaCProvisioningService>>;
 }
 

@@ -18,20 +18,24 @@ const { method } = IaCProvisioningService;
 
 export function specificationRoutes(context: Context) {
   return {
-    declareSpecification: command(context, method.declareSpecification, async (unit, request, { tenantId, subject }) => {
-      const { environmentId, programVersion, parameters = {}, reviewDestructive, releaseId = null } = request;
-      const specification = await declareSpecification(context, unit, {
-        tenantId,
-        environmentId,
-        kind: enumNamed(SpecificationKind, KindCode[request.kind]),
-        programVersion,
-        parameters,
-        reviewDestructive,
-        releaseId,
-        declaredBy: subject,
-      });
-      return { specification: specificationMessage(specification) };
-    }),
+    declareSpecification: command(
+      context,
+      method.declareSpecification,
+      async (unit, request, { tenantId, subject }) => {
+        const { environmentId, programVersion, parameters = {}, reviewDestructive, releaseId = null } = request;
+        const specification = await declareSpecification(context, unit, {
+          tenantId,
+          environmentId,
+          kind: enumNamed(SpecificationKind, KindCode[request.kind]),
+          programVersion,
+          parameters,
+          reviewDestructive,
+          releaseId,
+          declaredBy: subject,
+        });
+        return { specification: specificationMessage(specification) };
+      },
+    ),
 
     withdrawSpecification: command(context, method.withdrawSpecification, async (unit, request, { tenantId }) => {
       const { environmentId } = await findSpecification(unit.tx, tenantId, request.specificationId);

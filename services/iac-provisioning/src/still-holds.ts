@@ -24,7 +24,8 @@ export function whyStale(
   if (specification.state !== "DECLARED" && specification.state !== "APPLIED") {
     return `the specification is ${specification.state}`;
   }
-  if (desired.program.digest !== specification.programDigest) return "the program's content has changed since it was declared";
+  if (desired.program.digest !== specification.programDigest)
+    return "the program's content has changed since it was declared";
   if (desired.contentDigest !== specification.contentDigest) return "the parameters are not those that were declared";
   if (engine !== run.engine) return `it was planned by ${run.engine}, and ${engine} would apply it`;
   if (state.lineage !== run.stateLineage || BigInt(state.serial) !== run.stateSerial) {

@@ -1,8 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Code } from "@connectrpc/connect";
-import { ProvisioningKind, RunMode, RunState, SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import {
+  ProvisioningKind,
+  RunMode,
+  RunState,
+  SpecificationKind,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { approvalDue, type ApprovalQuestion } from "@runtime-cloud/iac-provisioning/approval-rule";
-import { declare, type IacService, plan, refusalOf, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";
+import {
+  declare,
+  type IacService,
+  plan,
+  refusalOf,
+  startIacProvisioning,
+  webService,
+} from "../../_support/iac-provisioning.ts";
 
 let service: IacService;
 beforeAll(async () => {
@@ -33,7 +45,10 @@ test("makes a production apply wait, and applies it once somebody else has appro
   const alice = service.as("t1");
   const bob = service.as("t1", "bob");
   const [planned] = await service.announced(provisioningRunId);
-  expect(planned).toMatchObject({ event: "ProvisioningPlanned", data: { planSummary: { awaitingApproval: true, planDigest } } });
+  expect(planned).toMatchObject({
+    event: "ProvisioningPlanned",
+    data: { planSummary: { awaitingApproval: true, planDigest } },
+  });
 
   const own = await refusalOf(alice.approveProvisioning({ provisioningRunId, planDigest }));
   expect(own).toMatchObject({ code: Code.PermissionDenied });
@@ -55,7 +70,9 @@ test("approves a run once: a repeat under the same key gets the first answer, an
   const request = { provisioningRunId, planDigest, idempotencyKey: "a1" };
   const first = await bob.approveProvisioning(request);
   expect(await bob.approveProvisioning(request)).toEqual(first);
-  expect((await refusalOf(bob.approveProvisioning({ provisioningRunId, planDigest }))).code).toBe(Code.FailedPrecondition);
+  expect((await refusalOf(bob.approveProvisioning({ provisioningRunId, planDigest }))).code).toBe(
+    Code.FailedPrecondition,
+  );
   await service.work();
 });
 
@@ -90,7 +107,10 @@ test("never applies an approved plan whose time is over", async () => {
 test("never applies a plan whose engine state, program or specification has moved", async () => {
   const { provisioningRunId, planDigest } = await waitingRun("t1");
   await service.as("t1", "bob").approveProvisioning({ provisioningRunId, planDigest });
-  await service.database.provisioningRun.update({ where: { id: provisioningRunId }, data: { stateSerial: 7, stateLineage: "other" } });
+  await service.database.provisioningRun.update({
+    where: { id: provisioningRunId },
+    data: { stateSerial: 7, stateLineage: "other" },
+  });
   await service.work();
   const { run } = await service.as("t1").getProvisioningRun({ provisioningRunId });
   expect(run?.state).toBe(RunState.SUPERSEDED);

@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { ApprovalDecidedSchema, PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import {
+  ApprovalDecidedSchema,
+  PromotionApprovedSchema,
+} from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
 import { ReconciliationDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/inventory_pb";
 import { ApprovalState, EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
 import { ProposalState } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
-import { ProvisioningKind, RunMode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import {
+  ProvisioningKind,
+  RunMode,
+  SpecificationKind,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { MalformedEvent } from "@runtime-cloud/eventing/cloud-event";
 import { IllegalTransition, NotFound } from "@runtime-cloud/service-kit/errors";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
@@ -47,7 +54,10 @@ const promotionApproved = (environmentId: string, changes = {}) => {
     parameters: { name: "shop", environment: "e1", version: "2.0.0" },
     ...changes,
   };
-  return { fields, event: () => eventAbout(PromotionApprovedSchema, fields, { id: fields.promotionId, tenantId: "t1" }) };
+  return {
+    fields,
+    event: () => eventAbout(PromotionApprovedSchema, fields, { id: fields.promotionId, tenantId: "t1" }),
+  };
 };
 
 const approvalDecided = (runId: string, state: ApprovalState, changes = {}, at = new Date()) => {
@@ -57,7 +67,12 @@ const approvalDecided = (runId: string, state: ApprovalState, changes = {}, at =
 
 test("founds a new environment by the baseline program, with what that asks for", async () => {
   const { environmentId, run } = await created(EnvironmentClass.STAGING);
-  expect(run).toMatchObject({ kind: "BASELINE", mode: "APPLY", state: "APPLIED", requestedBy: "event:ProvisionBaseline" });
+  expect(run).toMatchObject({
+    kind: "BASELINE",
+    mode: "APPLY",
+    state: "APPLIED",
+    requestedBy: "event:ProvisionBaseline",
+  });
   const [specification] = await service.database.specification.findMany({ where: { environmentId } });
   expect(specification).toMatchObject({
     kind: "BASELINE",
@@ -131,10 +146,18 @@ test("applies a production promotion with the approval that it came with, once",
   const [, promotion, ...others] = await runsOf(environmentId);
   expect(others).toEqual([]);
   const { promotionId, approvalId } = fields;
-  expect(promotion).toMatchObject({ kind: "PROMOTION", state: "APPLIED", promotionId, approvalId, requestedBy: "dora" });
+  expect(promotion).toMatchObject({
+    kind: "PROMOTION",
+    state: "APPLIED",
+    promotionId,
+    approvalId,
+    requestedBy: "dora",
+  });
   const applied = (await service.announced(promotion?.id ?? "")).at(-1);
   expect(applied).toMatchObject({ event: "ProvisioningApplied", data: { promotionId, specificationVersion: 1 } });
-  const { specifications } = await service.as("t1").listSpecifications({ environmentId, kind: 2 });
+  const { specifications } = await service
+    .as("t1")
+    .listSpecifications({ environmentId, kind: SpecificationKind.RELEASE });
   expect(specifications[0]).toMatchObject({ releaseId: fields.releaseId });
   await service.deliver(event());
   expect(await runsOf(environmentId)).toHaveLength(2);
@@ -175,7 +198,11 @@ test("takes no approval from before a plan for one that has to be reviewed", asy
 test("finds the run of an accepted proposal, or plans the one that is missing, once", async () => {
   const { environmentId } = await created(EnvironmentClass.STAGING);
   const decided = (state: ProposalState, proposalId: string) =>
-    eventAbout(ReconciliationDecidedSchema, { proposalId, tenantId: "t1", environmentId, state }, { id: proposalId, tenantId: "t1" });
+    eventAbout(
+      ReconciliationDecidedSchema,
+      { proposalId, tenantId: "t1", environmentId, state },
+      { id: proposalId, tenantId: "t1" },
+    );
   await service.deliver(decided(ProposalState.REJECTED, uuidv7()));
   expect(await runsOf(environmentId)).toHaveLength(1);
 

@@ -14,7 +14,10 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 const events = async (runId: string) => {
-  const history = await service.database.transition.findMany({ where: { aggregateId: runId }, orderBy: { version: "asc" } });
+  const history = await service.database.transition.findMany({
+    where: { aggregateId: runId },
+    orderBy: { version: "asc" },
+  });
   return history.map(({ event }) => event);
 };
 
@@ -82,7 +85,10 @@ test("blocks the environment when an applier fell silent, until an operator has 
   await silent;
   expect(await service.state(runId)).toBe("INDETERMINATE");
   const announced = await service.announced(runId);
-  expect(announced.at(-1)).toMatchObject({ event: "ProvisioningFailed", data: { reason: expect.stringMatching(/^EXECUTOR_LOST: /) } });
+  expect(announced.at(-1)).toMatchObject({
+    event: "ProvisioningFailed",
+    data: { reason: expect.stringMatching(/^EXECUTOR_LOST: /) },
+  });
 
   await writeFile(gate, "");
   const again = await plan(client, specificationId);

@@ -2,7 +2,12 @@ import { readdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { DriftKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
-import { ProvisioningKind, RunMode, RunState, SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import {
+  ProvisioningKind,
+  RunMode,
+  RunState,
+  SpecificationKind,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { declare, type IacService, plan, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";
 
@@ -39,7 +44,11 @@ test("finds what was applied in sync, with its components and its release", asyn
   expect(specifications[0]?.failure).toBeUndefined();
   expect(specifications[0]?.resources).toHaveLength(4);
   expect(await readdir(service.context.settings.WORK_DIR)).toEqual([]);
-  expect(await service.database.engineStateCredential.count({ where: { access: "read", holderId: { startsWith: "inspection" } } })).toBe(0);
+  expect(
+    await service.database.engineStateCredential.count({
+      where: { access: "read", holderId: { startsWith: "inspection" } },
+    }),
+  ).toBe(0);
 });
 
 test("finds an edited and a deleted file, and a reconciliation puts them right", async () => {
@@ -79,7 +88,9 @@ test("says why an engine could not look, and never that nothing is there", async
   };
   const { specifications } = await client.inspectEnvironment({ environmentId });
   service.context.engines = engines;
-  expect(specifications).toMatchObject([{ failure: expect.stringMatching(/^ENGINE_ERROR: /), resources: [], drift: [] }]);
+  expect(specifications).toMatchObject([
+    { failure: expect.stringMatching(/^ENGINE_ERROR: /), resources: [], drift: [] },
+  ]);
 });
 
 test("doesn't take half of an apply for drift", async () => {

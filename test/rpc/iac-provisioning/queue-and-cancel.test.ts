@@ -2,11 +2,23 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Code } from "@connectrpc/connect";
-import { ProvisioningKind, ResourceOutcome, RunMode, RunState } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import {
+  ProvisioningKind,
+  ResourceOutcome,
+  RunMode,
+  RunState,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { writeGatedProgram } from "../../_support/iac-programs.ts";
-import { declare, type IacService, plan, refusalOf, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";
+import {
+  declare,
+  type IacService,
+  plan,
+  refusalOf,
+  startIacProvisioning,
+  webService,
+} from "../../_support/iac-provisioning.ts";
 
 let service: IacService;
 let gated: string;
@@ -21,7 +33,11 @@ async function applyingRun(tenantId: string) {
   const environmentId = await service.environment(tenantId);
   const client = service.as(tenantId);
   const gate = path.join(service.targets, uuidv7());
-  const specificationId = await declare(client, { ...webService(environmentId), programVersion: gated, parameters: { gate } });
+  const specificationId = await declare(client, {
+    ...webService(environmentId),
+    programVersion: gated,
+    parameters: { gate },
+  });
   const runId = await plan(client, specificationId);
   const worked = service.execute(runId);
   await until("the second resource's start", 20_000, async () => {
@@ -62,7 +78,10 @@ test("starts a run once, however many executors are sent for it", async () => {
   const runId = await plan(client, await declare(client, webService(environmentId)));
   await Promise.all([1, 2, 3, 4].map(() => service.execute(runId)));
   expect(await service.state(runId)).toBe("APPLIED");
-  const history = await service.database.transition.findMany({ where: { aggregateId: runId }, orderBy: { version: "asc" } });
+  const history = await service.database.transition.findMany({
+    where: { aggregateId: runId },
+    orderBy: { version: "asc" },
+  });
   expect(history.map(({ event }) => event)).toEqual(["create", "start", "plan", "startApply", "complete"]);
 });
 
@@ -115,7 +134,10 @@ test("kills an engine by force only after a cancel, and then says that nobody kn
   const blocked = await plan(client, specificationId, ProvisioningKind.RECONCILIATION, RunMode.APPLY);
   await service.work();
   expect(await service.state(blocked)).toBe("QUEUED");
-  const resolved = await client.resolveIndeterminate({ provisioningRunId, resolution: "looked: the second isn't there" });
+  const resolved = await client.resolveIndeterminate({
+    provisioningRunId,
+    resolution: "looked: the second isn't there",
+  });
   expect(resolved.run).toMatchObject({ state: RunState.RESOLVED, reason: "RESOLVED: looked: the second isn't there" });
   await client.cancelProvisioning({ provisioningRunId: blocked });
   const inspected = await client.inspectEnvironment({ environmentId });
@@ -136,7 +158,9 @@ test("refuses kinds and modes that don't go together, and kinds of another speci
     const refusal = await refusalOf(client.planProvisioning({ specificationId, ...request }));
     expect(refusal.code).toBe(Code.InvalidArgument);
   }
-  const one = await refusalOf(client.planProvisioning({ specificationId, kind: ProvisioningKind.TEARDOWN, mode: RunMode.APPLY }));
+  const one = await refusalOf(
+    client.planProvisioning({ specificationId, kind: ProvisioningKind.TEARDOWN, mode: RunMode.APPLY }),
+  );
   expect(one.rawMessage).toBe("mode: APPLY is no mode of TEARDOWN, which takes DESTROY, PLAN_ONLY");
 });
 

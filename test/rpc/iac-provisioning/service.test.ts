@@ -38,7 +38,10 @@ test("takes an event from its inbox and brings the run to its end by its own que
     STATE_ENCRYPTION_KEYS,
   });
   const running = await startService(iacProvisioning, config, logger);
-  const database = openDatabase({ url, applicationName: "test", onError: () => undefined }, (adapter) => new PrismaClient({ adapter }));
+  const database = openDatabase(
+    { url, applicationName: "test", onError: () => undefined },
+    (adapter) => new PrismaClient({ adapter }),
+  );
   const backend = redisBackend({ ...redis, logger });
 
   const event = environmentCreated("t1", EnvironmentClass.STAGING);

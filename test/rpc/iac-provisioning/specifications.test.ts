@@ -1,10 +1,23 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema } from "@runtime-cloud/contracts/google/rpc/error_details_pb";
-import { RunState, SpecificationKind, SpecificationState } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import {
+  ProvisioningKind,
+  RunMode,
+  RunState,
+  SpecificationKind,
+  SpecificationState,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { writeSecretProgram } from "../../_support/iac-programs.ts";
-import { declare, type IacService, plan, refusalOf, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";
+import {
+  declare,
+  type IacService,
+  plan,
+  refusalOf,
+  startIacProvisioning,
+  webService,
+} from "../../_support/iac-provisioning.ts";
 
 let service: IacService;
 beforeAll(async () => {
@@ -29,7 +42,10 @@ test("numbers versions from 1 and announces each", async () => {
   expect(second.specification?.version).toBe(2);
   const announced = await service.announced(second.specification?.specificationId ?? "");
   expect(announced).toMatchObject([
-    { event: "SpecificationDeclared", data: { version: 2, kind: "SPECIFICATION_KIND_RELEASE", programVersion: "web-service@1.0.0" } },
+    {
+      event: "SpecificationDeclared",
+      data: { version: 2, kind: "SPECIFICATION_KIND_RELEASE", programVersion: "web-service@1.0.0" },
+    },
   ]);
 });
 
@@ -41,7 +57,11 @@ test("returns the version that says the same already", async () => {
   expect(again).toEqual(first);
   const releaseId = uuidv7();
   const release = await client.declareSpecification({ ...webService(environmentId), releaseId });
-  expect(release.specification).toMatchObject({ version: 2, releaseId, contentDigest: first.specification?.contentDigest });
+  expect(release.specification).toMatchObject({
+    version: 2,
+    releaseId,
+    contentDigest: first.specification?.contentDigest,
+  });
 });
 
 test("gives versions declared at once different numbers", async () => {
@@ -60,7 +80,9 @@ test("supersedes older versions that were never applied, and the runs that wait 
   const provisioningRunId = await plan(client, older);
   await declare(client, webService(environmentId, { replicas: 3 }));
 
-  expect((await client.getSpecification({ specificationId: older })).specification?.state).toBe(SpecificationState.SUPERSEDED);
+  expect((await client.getSpecification({ specificationId: older })).specification?.state).toBe(
+    SpecificationState.SUPERSEDED,
+  );
   const { run } = await client.getProvisioningRun({ provisioningRunId });
   expect(run).toMatchObject({
     state: RunState.SUPERSEDED,
@@ -71,7 +93,10 @@ test("supersedes older versions that were never applied, and the runs that wait 
 
 test("names every parameter that is wrong", async () => {
   const environmentId = await service.environment("t1");
-  const declaration = { ...webService(environmentId), parameters: { name: 7, environment: "e", replica: 3, replicas: 1.5 } };
+  const declaration = {
+    ...webService(environmentId),
+    parameters: { name: 7, environment: "e", replica: 3, replicas: 1.5 },
+  };
   const refusal = await refusalOf(service.as("t1").declareSpecification(declaration));
   expect(refusal.code).toBe(Code.InvalidArgument);
   expect(fields(refusal).sort()).toEqual([
@@ -85,7 +110,9 @@ test("names every parameter that is wrong", async () => {
 test("says that a program isn't there, and that an environment isn't known", async () => {
   const environmentId = await service.environment("t1");
   const client = service.as("t1");
-  const missing = await refusalOf(client.declareSpecification({ ...webService(environmentId), programVersion: "nothing@1.0.0" }));
+  const missing = await refusalOf(
+    client.declareSpecification({ ...webService(environmentId), programVersion: "nothing@1.0.0" }),
+  );
   expect(fields(missing)).toEqual(["programVersion"]);
   const unknown = await refusalOf(client.declareSpecification(webService("nowhere")));
   expect(unknown).toMatchObject({ code: Code.NotFound });
@@ -113,7 +140,11 @@ test("masks a sensitive parameter wherever it is shown, and keeps it sealed", as
   const programVersion = await writeSecretProgram(service.programs);
   const client = service.as("t1");
   const parameters = { password: "hunter2-canary" };
-  const { specification } = await client.declareSpecification({ ...webService(environmentId), programVersion, parameters });
+  const { specification } = await client.declareSpecification({
+    ...webService(environmentId),
+    programVersion,
+    parameters,
+  });
   expect(specification?.parameters).toEqual({ password: "(sensitive value)", size: 1 });
 
   const runId = await plan(client, specification?.specificationId ?? "");
@@ -136,9 +167,13 @@ test("withdraws a version that was never applied, once", async () => {
   const { specification } = await client.withdrawSpecification({ specificationId, idempotencyKey: "w1" });
   expect(specification?.state).toBe(SpecificationState.WITHDRAWN);
   expect(await service.state(runId)).toBe("SUPERSEDED");
-  expect((await client.withdrawSpecification({ specificationId, idempotencyKey: "w1" })).specification).toEqual(specification);
+  expect((await client.withdrawSpecification({ specificationId, idempotencyKey: "w1" })).specification).toEqual(
+    specification,
+  );
   expect((await refusalOf(client.withdrawSpecification({ specificationId }))).code).toBe(Code.FailedPrecondition);
-  const refused = await refusalOf(client.planProvisioning({ specificationId, kind: 2, mode: 1 }));
+  const refused = await refusalOf(
+    client.planProvisioning({ specificationId, kind: ProvisioningKind.PROMOTION, mode: RunMode.APPLY }),
+  );
   expect(refused).toMatchObject({ code: Code.FailedPrecondition });
   expect(refused.rawMessage).toContain("is WITHDRAWN: plan refused");
 });
@@ -154,6 +189,8 @@ test("lists versions newest first, page by page, under one filter", async () => 
   const pages = [first, second, third].map(({ specifications }) => specifications.map(({ version }) => version));
   expect(pages).toEqual([[5, 4], [3, 2], [1]]);
   expect(third.nextPageToken).toBe("");
-  const mixed = await refusalOf(client.listSpecifications({ environmentId, pageSize: 2, pageToken: first.nextPageToken }));
+  const mixed = await refusalOf(
+    client.listSpecifications({ environmentId, pageSize: 2, pageToken: first.nextPageToken }),
+  );
   expect(fields(mixed)).toEqual(["pageToken"]);
 });

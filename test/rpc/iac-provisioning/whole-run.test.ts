@@ -11,7 +11,13 @@ import {
   SpecificationState,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
-import { type IacService, type ProvisioningClient, refusalOf, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";
+import {
+  type IacService,
+  type ProvisioningClient,
+  refusalOf,
+  startIacProvisioning,
+  webService,
+} from "../../_support/iac-provisioning.ts";
 
 let service: IacService;
 beforeAll(async () => {
@@ -112,7 +118,9 @@ test("only plans when only a plan is asked for, beside a run that holds the envi
     RunMode.PLAN_ONLY,
   );
   expect(run).toMatchObject({ state: RunState.PLANNED, planSummary: { adds: 4 } });
-  expect((await refusalOf(client.getReceipt({ provisioningRunId }))).message).toContain("is PLANNED: it applied nothing");
+  expect((await refusalOf(client.getReceipt({ provisioningRunId }))).message).toContain(
+    "is PLANNED: it applied nothing",
+  );
   expect((await service.announced(provisioningRunId)).map(({ event }) => event)).toEqual(["ProvisioningPlanned"]);
   expect(await service.state(waiting.provisioningRunId)).toBe("AWAITING_APPROVAL");
 });
@@ -185,6 +193,8 @@ test("gives plan and receipt only where there are some", async () => {
 });
 
 test("keeps no plan that can't be applied any more", async () => {
-  const kept = await service.database.provisioningRun.count({ where: { sealedPlan: { not: null }, endedAt: { not: null } } });
+  const kept = await service.database.provisioningRun.count({
+    where: { sealedPlan: { not: null }, endedAt: { not: null } },
+  });
   expect(kept).toBe(0);
 });
