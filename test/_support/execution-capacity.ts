@@ -4,8 +4,7 @@ import { PoolKind, PoolScaling } from "@runtime-cloud/contracts/runtimecloud/typ
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity-differences";
-import type { Context } from "@runtime-cloud/execution-capacity/context";
-import type { ProvisioningClient } from "@runtime-cloud/execution-capacity/provisioning-client";
+import type { Context, Provisioning } from "@runtime-cloud/execution-capacity/context";
 import { routes } from "@runtime-cloud/execution-capacity/routes";
 import { settings } from "@runtime-cloud/execution-capacity/settings";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
@@ -38,7 +37,7 @@ const SCOPES = ["capacity:operate", "capacity:quota", "capacity:lease", "capacit
 
 export async function startCapacity({
   provisioning,
-}: { provisioning?: ProvisioningClient } = {}): Promise<CapacityService> {
+}: { provisioning?: Provisioning["rpc"] } = {}): Promise<CapacityService> {
   const database = await testDatabase("execution-capacity");
   const { url } = database;
   const logger = silentLogger();
@@ -56,7 +55,7 @@ export async function startCapacity({
     logger,
     arm: async (kind, at, label) => void armed.push({ kind, at, label }),
     enqueue: async () => undefined,
-    provisioning: provisioning ?? absentProvisioning(),
+    provisioning: { rpc: provisioning ?? absentProvisioning(), close: () => undefined },
   };
   const issuer = await createLocalIssuer();
   const interceptors = standardInterceptors({ logger, verifier: issuer.verifier });
@@ -127,7 +126,7 @@ export async function runOut(deadline: Deadline): Promise<string[]> {
 }
 
 /** IaCProvisioningService where nobody listens. */
-function absentProvisioning(): ProvisioningClient {
+function absentProvisioning(): Provisioning["rpc"] {
   return createClient(
     IaCProvisioningService,
     createRouterTransport(() => undefined),

@@ -9,7 +9,8 @@ import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import type { Context } from "@runtime-cloud/runtime-environment/context";
 import { deadlines } from "@runtime-cloud/runtime-environment/deadlines";
 import { inboxHandlers } from "@runtime-cloud/runtime-environment/inbox";
-import { createProvisioningClient } from "@runtime-cloud/runtime-environment/provisioning-client";
+import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
+import { peer } from "@runtime-cloud/eventing/peer";
 import { routes } from "@runtime-cloud/runtime-environment/routes";
 import { settings } from "@runtime-cloud/runtime-environment/settings";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
@@ -56,7 +57,7 @@ export async function startEnvironments(): Promise<EnvironmentService> {
     (adapter) => new PrismaClient({ adapter }),
   );
   const given = settings.parse({ DATABASE_URL: url, PROVISIONING_URL: provisioningServer.url, SERVICE_TOKEN: "test" });
-  const provisioning = createProvisioningClient(given);
+  const provisioning = peer(IaCProvisioningService, given.PROVISIONING_URL, given);
   const enqueued: string[] = [];
   const context: Context = {
     client: opened.client,

@@ -98,7 +98,7 @@ test("shares a backlog between relays, each event once", async () => {
   );
   expect(await outboxLag(database.pool)).toMatchObject({ waiting: many });
   start();
-  const second = start();
+  start();
   await published();
   const jobs = await waiting("StudioBff");
   expect(new Set(jobs.map(({ id }) => id)).size).toBe(many);

@@ -79,7 +79,9 @@ test(
     await services.start("iac-provisioning");
     await eventually("an empty outbox", async () => ((await unpublished(producer)) === 0 ? true : undefined));
     await queueIsDone(deployment, "RuntimeEnvironmentService");
-    const { rows } = await producer.query<{ id: string }>("SELECT id FROM outbox_message WHERE subject = $1", [declared]);
+    const { rows } = await producer.query<{ id: string }>("SELECT id FROM outbox_message WHERE subject = $1", [
+      declared,
+    ]);
     expect(rows).toHaveLength(1);
     expect(await count(consumer, "inbox_receipt WHERE event_id = $1", rows[0]?.id ?? "")).toBe(1);
     expect(await taken()).toBe(1);

@@ -59,7 +59,7 @@ test(
         return subjects.length === leases.length && new Set(subjects).size === leases.length ? true : undefined;
       });
     }
-    const announced = await pool.query(
+    const announced = await pool.query<{ events: number }>(
       "SELECT topic, count(*)::int AS events FROM outbox_message WHERE topic LIKE 'capacity.leases.%' GROUP BY topic",
     );
     expect(announced.rows.map(({ events }) => events)).toEqual([leases.length, leases.length]);

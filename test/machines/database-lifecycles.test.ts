@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { lifecycleEdges, machinesOf, type ServiceName } from "@runtime-cloud/state-machines/lifecycle-edges";
+import {
+  type LifecycleEdge,
+  lifecycleEdges,
+  machinesOf,
+  type ServiceName,
+} from "@runtime-cloud/state-machines/lifecycle-edges";
+import { initialState } from "@runtime-cloud/state-machines/transition-table";
 import pg from "pg";
 import { type TestDatabase, testDatabase } from "../_support/database.ts";
 import { insertSql, sampleRows } from "./rows.ts";
@@ -22,7 +28,7 @@ describe.each(services)("the database of %s", (service) => {
   });
 
   test("knows exactly the edges of its machines", async () => {
-    const { rows } = await pool.query(
+    const { rows } = await pool.query<LifecycleEdge>(
       `SELECT aggregate, from_state AS "fromState", event, to_state AS "toState" FROM lifecycle_edge`,
     );
     const sorted = (edges: object[]) => edges.map((edge) => JSON.stringify(edge, Object.keys(edge).sort())).sort();
@@ -56,13 +62,13 @@ describe.each(services)("the database of %s", (service) => {
     test("refuses a row that is born, or moved by hand, where its machine has no edge", async () => {
       const { table, before, columns } = required(sampleRows[aggregate]);
       for (const sql of before) await pool.query(sql);
-      const initial = required(machinesOf[service].find(({ id }) => id === aggregate)).config.initial;
+      const initial = initialState(required(machinesOf[service].find(({ id }) => id === aggregate)));
       const insert = (state: string) => pool.query(insertSql(table, state, columns));
       const move = (state: string) => pool.query(`UPDATE ${table} SET state = '${state}'`);
 
       await expect(insert(required(ends[0]))).rejects.toMatchObject({ code: CHECK_VIOLATION });
-      await insert(String(initial));
-      const [illegal, ...legal] = illegalPath(service, aggregate, String(initial));
+      await insert(initial);
+      const [illegal, ...legal] = illegalPath(service, aggregate, initial);
       for (const state of legal) await move(state);
       await expect(move(required(illegal))).rejects.toMatchObject({ code: CHECK_VIOLATION });
     });

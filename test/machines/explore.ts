@@ -1,23 +1,29 @@
-import { decide, type Decision, type RowOf } from "@runtime-cloud/state-machines/decide";
+import { decide, type Decision } from "@runtime-cloud/state-machines/decide";
+import type { IntegrationEvent } from "@runtime-cloud/state-machines/integration-event";
+import { initialState } from "@runtime-cloud/state-machines/transition-table";
 import type { AnyEventObject, AnyStateMachine } from "xstate";
 
 /** A machine with enough rows and events to take each of its transitions. */
 export interface Sample {
   machine: AnyStateMachine;
   /** New rows that differ in what guards read. */
-  rows: object[];
+  rows: SampleColumns[];
   events: AnyEventObject[];
 }
 
+export type SampleColumns = Readonly<Record<string, unknown>> & { id: string; tenantId: string };
+
 export interface Step {
-  row: RowOf<AnyStateMachine>;
+  row: SampleColumns & { state: string };
   event: AnyEventObject;
-  decision: Decision<AnyStateMachine>;
+  /** Undefined when the machine refused. */
+  taken: { state: string; emitted: IntegrationEvent[] } | undefined;
+  allowed: string[];
 }
 
 /** Every event sent to every row that can be reached, as the machine decided it. */
 export function explore({ machine, rows, events }: Sample): Step[] {
-  const open = rows.map((row) => ({ ...row, state: machine.config.initial }));
+  const open = rows.map((row) => ({ ...row, state: initialState(machine) }));
   const seen = new Set<string>();
   const steps: Step[] = [];
   for (let row = open.shift(); row !== undefined; row = open.shift()) {
@@ -25,9 +31,16 @@ export function explore({ machine, rows, events }: Sample): Step[] {
     if (seen.has(key)) continue;
     seen.add(key);
     for (const event of events) {
-      const decision = decide(machine, row, event);
-      steps.push({ row, event, decision });
-      if (decision.accepted && seen.size < MAX_ROWS) open.push({ ...row, ...decision.patch, state: decision.state });
+      const decision: Decision<AnyStateMachine> = decide(machine, row, event);
+      if (!decision.accepted) {
+        steps.push({ row, event, taken: undefined, allowed: decision.allowed });
+        continue;
+      }
+      const state = String(decision.state);
+      const patch: Record<string, unknown> = { ...decision.patch };
+      const emitted: IntegrationEvent[] = decision.emitted;
+      steps.push({ row, event, taken: { state, emitted }, allowed: [] });
+      if (seen.size < MAX_ROWS) open.push({ ...row, ...patch, state });
     }
   }
   return steps;

@@ -128,5 +128,9 @@ export function insertSql(table: string, state: string, columns: SampleRow["colu
 }
 
 function literal(value: string | number | boolean | Buffer): string {
-  return typeof value === "string" ? `'${value}'` : Buffer.isBuffer(value) ? `'\\x${value.toString("hex")}'` : String(value);
+  return typeof value === "string"
+    ? `'${value}'`
+    : Buffer.isBuffer(value)
+      ? `'\\x${value.toString("hex")}'`
+      : String(value);
 }

@@ -10,9 +10,22 @@ import type { Sample } from "./explore.ts";
 
 const at = new Date("2026-01-01T12:00:00Z");
 const later = new Date("2026-01-01T13:00:00Z");
-const ids = { id: "0190a0a0-0000-7000-8000-000000000001", tenantId: "tenant", projectId: "project", environmentId: "env" };
+const ids = {
+  id: "0190a0a0-0000-7000-8000-000000000001",
+  tenantId: "tenant",
+  projectId: "project",
+  environmentId: "env",
+};
 const digest = `sha256:${"0".repeat(64)}`;
-const noChange = { engine: "manifests", planDigest: digest, adds: 0, changes: 0, deletes: 0, replaces: 0, destructive: false };
+const noChange = {
+  engine: "manifests",
+  planDigest: digest,
+  adds: 0,
+  changes: 0,
+  deletes: 0,
+  replaces: 0,
+  destructive: false,
+};
 const someChange = { ...noChange, adds: 1 };
 const plan = { type: "plan", at, expiresAt: at, noChanges: false, approvalDue: false, outputs: {} };
 
@@ -41,9 +54,7 @@ const run = {
 export const samples: Sample[] = [
   {
     machine: deploymentSpecification,
-    rows: [
-      { ...ids, kind: "BASELINE", specificationVersion: 1, programVersion: "base@1.0.0", appliedAt: null },
-    ],
+    rows: [{ ...ids, kind: "BASELINE", specificationVersion: 1, programVersion: "base@1.0.0", appliedAt: null }],
     events: [{ type: "apply", at }, { type: "supersede" }, { type: "withdraw" }, { type: "remove" }],
   },
   {

@@ -30,9 +30,9 @@ const OWNED = [
     message: "Only eventing knows the queue: add what is needed there.",
   },
   {
-    packages: "@bull-board/.*",
-    owners: [`services/${HOST}`],
-    message: "Only the host serves dashboards.",
+    packages: "@bull-board/.*|express",
+    owners: ["libs/eventing"],
+    message: "Dashboards are eventing's: mount its dashboard.",
   },
   {
     packages: "node:http2|@connectrpc/connect-node|@grpc/grpc-js",

@@ -16,7 +16,8 @@ export interface Cause {
   traceparent?: string;
 }
 
-const CORRELATION_HEADER = "x-correlation-id";
+/** Names the request that a call is part of. */
+export const CORRELATION_HEADER = "x-correlation-id";
 const CORRELATION_ID = /^[\x21-\x7e]{1,128}$/;
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 

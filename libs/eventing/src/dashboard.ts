@@ -1,14 +1,14 @@
 import { createBullBoard } from "@bull-board/api";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import { ExpressAdapter } from "@bull-board/express";
-import type { RequestListener } from "node:http";
+import type { Admin } from "@runtime-cloud/service-kit/admin";
 import express from "express";
 import type { QueueBackend } from "./queue-backend.ts";
 
 export const DASHBOARD_PATH = "/dashboard";
 
 /** Bull Board over the named queues, read-only: nobody retries or removes a job past the service that owns it. */
-export function dashboard(backend: QueueBackend, queues: readonly string[]): RequestListener {
+export function dashboard(backend: QueueBackend, queues: readonly string[]): PageHandler {
   const adapter = new ExpressAdapter();
   adapter.setBasePath(DASHBOARD_PATH);
   createBullBoard({
@@ -16,5 +16,8 @@ export function dashboard(backend: QueueBackend, queues: readonly string[]): Req
     serverAdapter: adapter,
     options: { uiConfig: { boardTitle: "Runtime Cloud" } },
   });
-  return express().use(DASHBOARD_PATH, adapter.getRouter());
+  const router: express.Router = adapter.getRouter();
+  return express().use(DASHBOARD_PATH, router);
 }
+
+type PageHandler = Parameters<Admin["mount"]>[1];

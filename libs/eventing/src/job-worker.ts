@@ -77,8 +77,9 @@ export function openWorker(queue: string, process: Process, parts: WorkerParts):
         await within(graceMs, worker.close(!connected), "jobs outlived the grace");
       } catch (err) {
         logger.warn({ err, queue }, "worker dropped: what it didn't finish is taken up when its lock ends");
-        await within(DISCONNECT_MS, worker.disconnect(), "connection doesn't end").catch(() => undefined);
       }
+      // A connection that can't say goodbye, since Redis is away, would go on reconnecting.
+      if (connected) await within(DISCONNECT_MS, worker.disconnect(), "worker doesn't let go").catch(() => undefined);
     },
   };
 }

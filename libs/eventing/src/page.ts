@@ -20,11 +20,20 @@ export function pageToken(after: string, filter: Filter): string {
   return Buffer.from(JSON.stringify({ after, filter: hashOf(filter) })).toString("base64url");
 }
 
-/** Where a page starts: after this sort key, or at the beginning when undefined. Throws InvalidInput. */
-export function pageAfter(token: string, filter: Filter): string | undefined {
+/** The sort keys of most lists. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** The sort keys of lists that are ordered by a name. */
+export const NAME = /^[\x20-\x7e]{1,128}$/;
+
+/**
+ * Where a page starts: after this sort key, or at the beginning when undefined. Throws InvalidInput, also for a token
+ * that somebody made up: its key must look like one.
+ */
+export function pageAfter(token: string, filter: Filter, key = UUID): string | undefined {
   if (token === "") return undefined;
   const read = tokenSchema.safeParse(jsonOf(Buffer.from(token, "base64url").toString("utf8")));
-  if (!read.success) throw refusal("is no page token: use the nextPageToken of the page before, or leave it empty");
+  if (!read.success || !key.test(read.data.after))
+    throw refusal("is no page token: use the nextPageToken of the page before, or leave it empty");
   if (read.data.filter !== hashOf(filter)) {
     throw refusal("belongs to a list with other filters: repeat those filters, or leave it empty");
   }

@@ -67,6 +67,7 @@ export interface BackendParts {
 const CONNECT_MS = 2_000;
 const ADD_MS = 5_000;
 const GRACE_MS = 10_000;
+const DISCONNECT_MS = 1_000;
 
 export function queueBackend({ factory, producer, consumer, prefix, logger, check }: BackendParts): QueueBackend {
   const queues = new Map<string, JobQueue>();
@@ -112,5 +113,7 @@ async function closeQueue(queue: JobQueue, logger: Logger, graceMs = GRACE_MS): 
     await within(graceMs, queue.close(), `queue ${queue.name} doesn't close`);
   } catch (err) {
     logger.debug({ err }, "queue connection dropped");
+    // One that can't say goodbye would go on reconnecting.
+    await within(DISCONNECT_MS, queue.disconnect(), `queue ${queue.name} doesn't let go`).catch(() => undefined);
   }
 }

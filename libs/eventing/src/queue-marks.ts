@@ -53,7 +53,10 @@ async function look({ pool, marks, prefix, service, newId }: QueueWatchOptions):
   let broken: Error | undefined;
   try {
     await client.query("BEGIN");
-    await client.query("INSERT INTO queue_mark (prefix, mark) VALUES ($1, $2) ON CONFLICT DO NOTHING", [prefix, newId()]);
+    await client.query("INSERT INTO queue_mark (prefix, mark) VALUES ($1, $2) ON CONFLICT DO NOTHING", [
+      prefix,
+      newId(),
+    ]);
     // Waits for pages that are being published, which hold the mark's row: so none of them is overlooked.
     const { rows } = await client.query<{ mark: string }>("SELECT mark FROM queue_mark WHERE prefix = $1 FOR UPDATE", [
       prefix,
@@ -68,12 +71,17 @@ async function look({ pool, marks, prefix, service, newId }: QueueWatchOptions):
       [prefix],
     );
     const mark = newId();
-    await client.query("UPDATE queue_mark SET mark = $2, marked_at = clock_timestamp() WHERE prefix = $1", [prefix, mark]);
+    await client.query("UPDATE queue_mark SET mark = $2, marked_at = clock_timestamp() WHERE prefix = $1", [
+      prefix,
+      mark,
+    ]);
     await marks.write(service, mark);
     await client.query("COMMIT");
     return again.rowCount ?? 0;
   } catch (error) {
-    await client.query("ROLLBACK").catch((lost: Error) => (broken = lost));
+    await client
+      .query("ROLLBACK")
+      .catch((lost: unknown) => (broken = lost instanceof Error ? lost : new Error("rollback failed")));
     throw error;
   } finally {
     client.release(broken);

@@ -9,9 +9,11 @@ import type { SqlTransaction } from "./sql-transaction.ts";
 import { startService } from "./start-service.ts";
 
 /** The whole life of a process that is one service: the environment's variables in, an exit code out. */
-export async function runService<Client extends DatabaseClient<Tx>, Tx extends SqlTransaction, Settings extends SharedSettings>(
-  definition: ServiceDefinition<Client, Tx, Settings>,
-): Promise<never> {
+export async function runService<
+  Client extends DatabaseClient<Tx>,
+  Tx extends SqlTransaction,
+  Settings extends SharedSettings,
+>(definition: ServiceDefinition<Client, Tx, Settings>): Promise<never> {
   const { LOG_LEVEL, LOG_FORMAT } = process.env;
   const logger = createLogger({ service: definition.name, level: levelOr(LOG_LEVEL), pretty: LOG_FORMAT === "pretty" });
   return runUntilSignal(

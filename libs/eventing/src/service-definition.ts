@@ -49,8 +49,10 @@ export function workOn<Data>(options: Omit<WorkQueueOptions<Data>, "backend" | "
 }
 
 /** Lets the compiler infer a definition's types. */
-export function defineService<Client extends DatabaseClient<Tx>, Tx extends SqlTransaction, Settings extends SharedSettings>(
-  definition: ServiceDefinition<Client, Tx, Settings>,
-): ServiceDefinition<Client, Tx, Settings> {
+export function defineService<
+  Client extends DatabaseClient<Tx>,
+  Tx extends SqlTransaction,
+  Settings extends SharedSettings,
+>(definition: ServiceDefinition<Client, Tx, Settings>): ServiceDefinition<Client, Tx, Settings> {
   return definition;
 }

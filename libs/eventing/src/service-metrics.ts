@@ -46,6 +46,7 @@ export function serviceMetrics(registry: Registry, relay: Relay, pool: Pool) {
   });
   return {
     inbox: (outcome: InboxOutcome, topic: string) => inboxEvents.inc({ outcome, topic }),
-    deadline: (kind: string, measured: { latenessMs: number }) => lateness.observe({ kind }, measured.latenessMs / 1_000),
+    deadline: (kind: string, measured: { latenessMs: number }) =>
+      lateness.observe({ kind }, measured.latenessMs / 1_000),
   };
 }

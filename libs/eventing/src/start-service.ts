@@ -15,7 +15,7 @@ import type { SharedSettings } from "@runtime-cloud/service-kit/settings";
 import { tlsFromSettings } from "@runtime-cloud/service-kit/tls";
 import { DASHBOARD_PATH, dashboard } from "./dashboard.ts";
 import { databaseNow } from "./database-clock.ts";
-import { deadlinesOf, startDeadlines, type Deadlines } from "./deadlines.ts";
+import { deadlinesOf, startDeadlines } from "./deadlines.ts";
 import { inboxOf } from "./inbox-job.ts";
 import { startInbox } from "./inbox.ts";
 import { openBackend } from "./open-backend.ts";
@@ -43,11 +43,11 @@ export interface RunningService extends Running {
  *
  * `stop` drains: health says NOT_SERVING, calls under way end, workers finish, connections close.
  */
-export async function startService<Client extends DatabaseClient<Tx>, Tx extends SqlTransaction, Settings extends SharedSettings>(
-  definition: ServiceDefinition<Client, Tx, Settings>,
-  given: Settings,
-  logger: Logger,
-): Promise<RunningService> {
+export async function startService<
+  Client extends DatabaseClient<Tx>,
+  Tx extends SqlTransaction,
+  Settings extends SharedSettings,
+>(definition: ServiceDefinition<Client, Tx, Settings>, given: Settings, logger: Logger): Promise<RunningService> {
   const { name, subscriber } = definition;
   const { verifier, settings, localIssuer } = await identify(given, { subject: subscriber, scopes: allScopes });
   const tls = await tlsFromSettings(settings);
@@ -63,7 +63,6 @@ export async function startService<Client extends DatabaseClient<Tx>, Tx extends
   );
   const { client, pool } = database;
 
-  let deadlines: Deadlines | undefined;
   const context: ServiceContext<Client, Settings> = {
     client,
     pool,
@@ -71,7 +70,7 @@ export async function startService<Client extends DatabaseClient<Tx>, Tx extends
     clock: systemClock,
     newId: uuidv7,
     logger,
-    arm: async (kind, at, label) => deadlines?.arm(kind, at, label),
+    arm: (kind, at, label) => deadlines.arm(kind, at, label),
     enqueue: (queue, id, data) => enqueueWork(backend, queue, id, data),
   };
   const parts = await definition.parts(context);
@@ -87,7 +86,7 @@ export async function startService<Client extends DatabaseClient<Tx>, Tx extends
     handlers.length > 0
       ? startInbox({ subscriber, backend, context, handlers, logger, observe: observe.inbox })
       : undefined;
-  deadlines = startDeadlines({
+  const deadlines = startDeadlines({
     service: name,
     backend,
     deadlines: parts.deadlines,
@@ -130,7 +129,7 @@ export async function startService<Client extends DatabaseClient<Tx>, Tx extends
     localIssuer,
     async stop() {
       await api.drain();
-      await Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox?.stop(), deadlines?.stop()]);
+      await Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox?.stop(), deadlines.stop()]);
       await Promise.all([relay.stop(), watch?.stop()]);
       await parts.stop?.();
       await backend.close();

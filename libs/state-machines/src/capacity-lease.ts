@@ -1,5 +1,8 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { LeaseState as LeaseStateCode, type ReleaseReason } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
+import {
+  LeaseState as LeaseStateCode,
+  type ReleaseReason,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { assertEvent, setup, type StateValueFrom } from "xstate";
 import { announcing } from "./announce.ts";
 import type { EnumName } from "./enum-name.ts";

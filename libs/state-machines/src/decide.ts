@@ -56,7 +56,13 @@ function changes<C extends object>(before: C, after: C): Partial<C> {
   return patch;
 }
 
-function emittedBy<E>(actions: readonly { type: string; params?: unknown }[]): E[] {
+function emittedBy<E>(actions: readonly Action[]): E[] {
   // XState types an executable action's params as unknown; those of xstate.emit hold the event.
-  return actions.flatMap((action) => (action.type === "xstate.emit" ? [(action.params as { event: E }).event] : []));
+  const isEmit = (action: Action): action is Action & { params: { event: E } } => action.type === "xstate.emit";
+  return actions.filter(isEmit).map((action) => action.params.event);
+}
+
+interface Action {
+  type: string;
+  params?: unknown;
 }

@@ -1,13 +1,10 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import type * as capacity from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
 import type * as inventory from "@runtime-cloud/contracts/runtimecloud/events/v1/inventory_pb";
 import type * as provisioning from "@runtime-cloud/contracts/runtimecloud/events/v1/provisioning_pb";
 
 /** An event that a machine may emit, derived from the proto: a new message there is a new member here. */
-export type IntegrationEvent =
-  | EventsOf<typeof provisioning>
-  | EventsOf<typeof capacity>
-  | EventsOf<typeof inventory>;
+export type IntegrationEvent = EventsOf<typeof provisioning> | EventsOf<typeof capacity> | EventsOf<typeof inventory>;
 
 export type IntegrationEventName = IntegrationEvent["type"];
 
@@ -19,6 +16,4 @@ type EventsOf<Module> = {
   ? Events[keyof Events]
   : never;
 
-type InitShape<Schema> = Schema extends Parameters<typeof import("@bufbuild/protobuf").create>[0]
-  ? Omit<MessageInitShape<Schema>, "$typeName">
-  : never;
+type InitShape<Schema> = Schema extends DescMessage ? Omit<MessageInitShape<Schema>, "$typeName"> : never;

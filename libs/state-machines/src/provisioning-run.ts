@@ -156,10 +156,7 @@ const announceFailed = announcing(
     reason: context.reason ?? "UNKNOWN: no reason was recorded",
   })),
 );
-const failing = [
-  { guard: "planOnly" as const, actions: recordEnd },
-  { actions: [recordEnd, announceFailed] },
-];
+const failing = [{ guard: "planOnly" as const, actions: recordEnd }, { actions: [recordEnd, announceFailed] }];
 const failTo = <Target extends string>(target: Target) => failing.map((way) => ({ ...way, target }));
 const isDue = { type: "isDue" as const, params: ({ event }: { event: { at: Date } }) => event };
 
@@ -247,12 +244,16 @@ export const provisioningRun = run.createMachine({
       },
     },
     INDETERMINATE: {
-      description: "Nobody knows what the last apply did; an operator finds out and resolves it. The environment is blocked.",
+      description:
+        "Nobody knows what the last apply did; an operator finds out and resolves it. The environment is blocked.",
       on: { resolve: { target: "RESOLVED", actions: [recordEnd, recordDecider] } },
     },
     PLANNED: { type: "final", description: "A plan was asked for and is there to read." },
     APPLIED: { type: "final", description: "The desired state is in force." },
-    PARTIALLY_APPLIED: { type: "final", description: "Some resources were applied and some were not; the receipt says which." },
+    PARTIALLY_APPLIED: {
+      type: "final",
+      description: "Some resources were applied and some were not; the receipt says which.",
+    },
     FAILED: { type: "final", description: "Nothing was applied." },
     REJECTED: { type: "final", description: "An approver said no." },
     EXPIRED: { type: "final", description: "Nobody decided or applied the plan in time." },

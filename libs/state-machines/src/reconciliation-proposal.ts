@@ -1,4 +1,7 @@
-import { ProposalState as ProposalStateCode, type ReconciliationDirection } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
+import {
+  ProposalState as ProposalStateCode,
+  type ReconciliationDirection,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { assertEvent, setup, type StateValueFrom } from "xstate";
 import { announcing } from "./announce.ts";
 import type { EnumName } from "./enum-name.ts";

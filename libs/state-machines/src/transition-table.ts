@@ -1,4 +1,4 @@
-import type { AnyStateMachine } from "xstate";
+import type { AnyStateMachine, AnyStateNode } from "xstate";
 import { announcedBy } from "./announce.ts";
 
 export interface TableRow {
@@ -14,7 +14,7 @@ export interface TableRow {
 export function transitionTable(machine: AnyStateMachine): TableRow[] {
   return Object.entries(machine.states).flatMap(([from, node]) =>
     [...node.transitions.values()].flat().map((way) => {
-      const target = way.target?.[0];
+      const target: AnyStateNode | undefined = way.target?.[0];
       const entered = target && target.key !== from ? target.entry : [];
       return {
         from,
@@ -33,7 +33,7 @@ export function announcedAtCreation(machine: AnyStateMachine): string[] {
 }
 
 export function initialState(machine: AnyStateMachine): string {
-  return String(machine.config.initial);
+  return machine.root.initial.target[0]?.key ?? "";
 }
 
 function announcements(actions: readonly unknown[]): string[] {

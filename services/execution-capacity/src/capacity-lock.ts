@@ -1,7 +1,7 @@
 import { StaleRow } from "@runtime-cloud/service-kit/errors";
 import type { CapacityLease } from "../generated/prisma/client.ts";
 import type { ServiceUnit, Tx, Wakes } from "./context.ts";
-import { databaseInstant } from "./database-instant.ts";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 
 /** What a change touches: the scopes whose use may rise or fall, and the pools that it changes. */
 export interface Claim {
@@ -46,7 +46,7 @@ export async function lockCapacity(wakes: Wakes, unit: ServiceUnit, claim: Claim
     SELECT FROM worker_pool WHERE (tenant_id, id) IN (
       SELECT * FROM unnest(${pools.map((pool) => pool.tenantId)}::text[], ${pools.map((pool) => pool.id)}::text[]))
     ORDER BY tenant_id, id FOR NO KEY UPDATE`;
-  const now = await databaseInstant(tx);
+  const now = await transactionNow(tx);
   return { unit, wakes, now, tenants: new Set(tenants), claimed: claim.pools, pools };
 }
 

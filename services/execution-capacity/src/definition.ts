@@ -1,10 +1,11 @@
 import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
+import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
+import { peer } from "@runtime-cloud/eventing/peer";
 import { defineService } from "@runtime-cloud/eventing/service-definition";
 import { PrismaClient } from "../generated/prisma/client.ts";
 import type { Context } from "./context.ts";
 import { deadlines } from "./deadlines.ts";
 import { inbox } from "./inbox.ts";
-import { provisioningClient, provisioningTransport } from "./provisioning-client.ts";
 import { routes } from "./routes.ts";
 import { settings } from "./settings.ts";
 
@@ -15,15 +16,16 @@ export const executionCapacity = defineService({
   settings,
   client: (adapter) => new PrismaClient({ adapter }),
   async parts(shared) {
-    const transport = provisioningTransport(shared.settings);
-    const context: Context = { ...shared, provisioning: provisioningClient(transport) };
+    const { settings: given } = shared;
+    const provisioning = peer(IaCProvisioningService, given.PROVISIONING_URL, given);
+    const context: Context = { ...shared, provisioning };
     return {
       routes: routes(context),
       services: [ExecutionCapacityService.typeName],
       handlers: inbox(context),
       deadlines: deadlines(context),
       workQueues: [],
-      stop: async () => transport.close(),
+      stop: async () => provisioning.close(),
     };
   },
 });

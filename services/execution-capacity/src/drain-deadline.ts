@@ -5,7 +5,7 @@ import type { WorkerPool } from "../generated/prisma/client.ts";
 import { endLease } from "./capacity-lease.ts";
 import { lockCapacity } from "./capacity-lock.ts";
 import type { Context, ServiceUnit, Wakes } from "./context.ts";
-import { databaseInstant } from "./database-instant.ts";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { END_BATCH, settle } from "./settle.ts";
 import { findPool } from "./worker-pool.ts";
 
@@ -19,7 +19,7 @@ export function drainDeadline(context: Context): Deadline {
     sweepEveryMs: SWEEP_EVERY_MS,
     async run() {
       const { client } = context;
-      const due = { state: "DRAINING", drainDeadline: { lte: await databaseInstant(client) } } as const;
+      const due = { state: "DRAINING", drainDeadline: { lte: await transactionNow(client) } } as const;
       const pool = await client.workerPool.findFirst({ where: due, orderBy: { drainDeadline: "asc" } });
       if (!pool) return { ended: [] };
       const ended = await unitOfWork(context, deadlineCause(KIND, context.newId), (unit) =>

@@ -4,7 +4,7 @@ import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import type { CapacityLease } from "../generated/prisma/client.ts";
 import { lockCapacity } from "./capacity-lock.ts";
 import type { Context } from "./context.ts";
-import { databaseInstant } from "./database-instant.ts";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { settle } from "./settle.ts";
 
 /** How long an expired lease may hold its slots, or a holder wait in vain, where no wake-up came. */
@@ -36,7 +36,7 @@ function overdueLeases(context: Context, kind: string, oldest: (now: Date) => Pr
     kind,
     sweepEveryMs: SWEEP_EVERY_MS,
     async run() {
-      const lease = await oldest(await databaseInstant(context.client));
+      const lease = await oldest(await transactionNow(context.client));
       if (!lease) return { ended: [] };
       const pools = [{ tenantId: lease.poolTenantId, id: lease.poolId }];
       const ended = await unitOfWork(context, deadlineCause(kind, context.newId), async (unit) =>

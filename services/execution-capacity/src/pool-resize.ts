@@ -5,17 +5,17 @@ import {
   RunMode,
   SpecificationKind,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { deadlineCause } from "@runtime-cloud/eventing/cause";
+import { type Cause, deadlineCause } from "@runtime-cloud/eventing/cause";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
+import { callFor } from "@runtime-cloud/eventing/peer";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
-import { tenantHeader } from "@runtime-cloud/service-kit/auth";
+import { DEFAULT_DEADLINE_MS } from "@runtime-cloud/service-kit/call-limits";
 import { decide } from "@runtime-cloud/state-machines/decide";
 import { workerPool } from "@runtime-cloud/state-machines/worker-pool";
 import type { WorkerPool } from "../generated/prisma/client.ts";
 import { lockCapacity } from "./capacity-lock.ts";
-import type { Context, ServiceUnit, Wakes } from "./context.ts";
-import { databaseInstant } from "./database-instant.ts";
-import type { ProvisioningClient } from "./provisioning-client.ts";
+import type { Context, Provisioning, ServiceUnit, Wakes } from "./context.ts";
 import { advancePool, ownPool } from "./worker-pool.ts";
 
 const KIND = "pool-resize";
@@ -31,15 +31,16 @@ export function poolResize(context: Context): Deadline {
     kind: KIND,
     sweepEveryMs: SWEEP_EVERY_MS,
     async run() {
-      const now = await databaseInstant(client);
+      const now = await transactionNow(client);
       const pool = await client.workerPool.findFirst({
         where: { resizeDueAt: { lte: now } },
         orderBy: { resizeDueAt: "asc" },
       });
       if (!pool) return { ended: [] };
-      const answer = await ask(provisioning, pool);
+      const cause = deadlineCause(KIND, newId);
+      const answer = await ask(provisioning, pool, cause);
       if (answer.kind === "unanswered") logger.warn({ err: answer.error, poolId: pool.id }, "pool resize not answered");
-      await unitOfWork(context, deadlineCause(KIND, newId), (unit) => record(context, unit, pool, answer));
+      await unitOfWork(context, cause, (unit) => record(context, unit, pool, answer));
       return { ended: answer.kind === "unanswered" ? [] : [pool.id], more: true };
     },
   };
@@ -48,12 +49,12 @@ export function poolResize(context: Context): Deadline {
 type Answer = { kind: "accepted" } | { kind: "refused"; reason: string } | { kind: "unanswered"; error: ConnectError };
 
 /** The same calls with the same keys, however often: IaCProvisioningService declares and plans once. */
-async function ask(provisioning: ProvisioningClient, pool: WorkerPool): Promise<Answer> {
+async function ask({ rpc }: Provisioning, pool: WorkerPool, cause: Cause): Promise<Answer> {
   const { id, tenantId, environmentId, programVersion, generation } = pool;
-  const options = { headers: { [tenantHeader]: tenantId } };
+  const options = callFor(tenantId, cause, { timeoutMs: DEFAULT_DEADLINE_MS });
   const idempotencyKey = `pool-${id}-${generation}`;
   try {
-    const { specification } = await provisioning.declareSpecification(
+    const { specification } = await rpc.declareSpecification(
       {
         environmentId: environmentId ?? "",
         kind: SpecificationKind.WORKER_POOL,
@@ -63,7 +64,7 @@ async function ask(provisioning: ProvisioningClient, pool: WorkerPool): Promise<
       },
       options,
     );
-    await provisioning.planProvisioning(
+    await rpc.planProvisioning(
       {
         specificationId: specification?.specificationId ?? "",
         kind: ProvisioningKind.POOL_RESIZE,

@@ -15,7 +15,7 @@ import {
   PoolState as PoolStateCode,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { once } from "@runtime-cloud/eventing/idempotency";
-import { pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
+import { NAME, pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
 import { InvalidInput } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import type { PoolEvent } from "@runtime-cloud/state-machines/worker-pool";
@@ -112,7 +112,7 @@ export function poolRoutes(
     async listWorkerPools(request, call) {
       const state = Object.values(PoolState).find((name) => PoolStateCode[name] === request.state);
       const filter = state ? { state } : {};
-      const after = pageAfter(request.pageToken, filter);
+      const after = pageAfter(request.pageToken, filter, NAME);
       const size = pageSize(request.pageSize);
       const rows = await client.workerPool.findMany({
         where: { tenantId: principalOf(call).tenantId, ...filter, ...(after && { id: { gt: after } }) },

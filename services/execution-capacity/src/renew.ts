@@ -2,7 +2,7 @@ import type { LeaseEvent } from "@runtime-cloud/state-machines/capacity-lease";
 import type { CapacityLease } from "../generated/prisma/client.ts";
 import { advanceLease, isOverdue, ownLease } from "./capacity-lease.ts";
 import type { ServiceUnit, Wakes } from "./context.ts";
-import { databaseInstant } from "./database-instant.ts";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { findPool } from "./worker-pool.ts";
 
 export interface Renewal {
@@ -20,7 +20,7 @@ export async function renew(
 ): Promise<Renewal> {
   await unit.tx.$queryRaw`
     SELECT FROM capacity_lease WHERE id = ${id}::uuid AND tenant_id = ${tenantId} FOR NO KEY UPDATE`;
-  const now = await databaseInstant(unit.tx);
+  const now = await transactionNow(unit.tx);
   const lease = await ownLease(unit.tx, tenantId, id);
   if (lease.fencingToken !== null && lease.fencingToken !== fencingToken) return { result: "STALE_TOKEN", lease, now };
   if (lease.state !== "WAITING" && (lease.state !== "ACTIVE" || isOverdue(lease, now))) {

@@ -3,7 +3,7 @@ import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run";
 import { advanceRun, type RunExtras } from "./advance-run.ts";
 import { approvalDue } from "./approval-rule.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { databaseTime } from "./database-time.ts";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { EXECUTOR_LOST } from "./deadline-kinds.ts";
 import { openDesiredState } from "./desired-state.ts";
 import { engineJob, follow, stateKeyOf } from "./engine-job.ts";
@@ -106,7 +106,7 @@ function planColumns(context: Context, run: Run, event: RunEvent, outcome: PlanO
 }
 
 async function planEnd({ settings }: Context, { tx }: ServiceUnit): Promise<Date> {
-  const now = await databaseTime(tx);
+  const now = await transactionNow(tx);
   return new Date(now.getTime() + settings.PLAN_TTL_SECONDS * 1_000);
 }
 

@@ -4,7 +4,7 @@ import { IllegalTransition, InvalidInput } from "@runtime-cloud/service-kit/erro
 import { provisioningRun } from "@runtime-cloud/state-machines/provisioning-run";
 import type { Environment, ProvisioningKind, RunMode, Specification } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { databaseTime } from "./database-time.ts";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { lockEnvironment } from "./lock-environment.ts";
 import { runViolations } from "./run-modes.ts";
 import { enqueueReady } from "./run-queue.ts";
@@ -33,7 +33,7 @@ export async function planRun(context: Context, unit: ServiceUnit, request: RunR
   await refuseUnwanted(unit, specification);
 
   const row = newRun(unit, request, environment);
-  const queuedAt = await databaseTime(unit.tx);
+  const queuedAt = await transactionNow(unit.tx);
   const run = await commit(unit, begin(provisioningRun, row), ({ state }) =>
     unit.tx.provisioningRun.create({ data: { ...row, queuedAt, state }, omit: unsealed }),
   );

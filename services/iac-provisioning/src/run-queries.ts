@@ -5,7 +5,7 @@ import { NotFound } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import { RunState } from "../generated/prisma/client.ts";
 import type { Context } from "./context.ts";
-import { enumNamed } from "./enum-named.ts";
+import { definedEnumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { newestFirst, pageOf } from "./newest-first.ts";
 import { plannedChangeMessage, planSummary, receiptEntryMessage, runMessage } from "./run-message.ts";
 import { unsealed } from "./run-row.ts";
@@ -25,7 +25,9 @@ export function runQueries({ client }: Context) {
         where: {
           tenantId,
           ...(request.environmentId !== "" && { environmentId: request.environmentId }),
-          ...(request.state !== StateCode.UNSPECIFIED && { state: enumNamed(RunState, StateCode[request.state]) }),
+          ...(request.state !== StateCode.UNSPECIFIED && {
+            state: definedEnumNamed(RunState, StateCode[request.state]),
+          }),
           ...older,
         },
         omit: unsealed,

@@ -11,7 +11,7 @@ import { approveRun } from "./approve-run.ts";
 import { cancelRun } from "./cancel-run.ts";
 import { command } from "./command.ts";
 import type { Context, Tx } from "./context.ts";
-import { enumNamed } from "./enum-named.ts";
+import { definedEnumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { planRun } from "./plan-run.ts";
 import { runMessage, type RunWithProgram } from "./run-message.ts";
 import { unsealed } from "./run-row.ts";
@@ -26,8 +26,8 @@ export function runRoutes(context: Context) {
       const specification = await findSpecification(unit.tx, tenantId, request.specificationId);
       const run = await planRun(context, unit, {
         specification,
-        kind: enumNamed(ProvisioningKind, KindCode[request.kind]),
-        mode: enumNamed(RunMode, ModeCode[request.mode]),
+        kind: definedEnumNamed(ProvisioningKind, KindCode[request.kind]),
+        mode: definedEnumNamed(RunMode, ModeCode[request.mode]),
         requestedBy: subject,
         ...(request.proposalId !== undefined && { proposalId: request.proposalId }),
       });

@@ -8,7 +8,7 @@ import { advanceSpecification } from "./advance-specification.ts";
 import { command } from "./command.ts";
 import type { Context, Tx } from "./context.ts";
 import { declareSpecification } from "./declare.ts";
-import { enumNamed } from "./enum-named.ts";
+import { definedEnumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { lockEnvironment } from "./lock-environment.ts";
 import { newestFirst, pageOf } from "./newest-first.ts";
 import { specificationMessage } from "./specification-message.ts";
@@ -26,7 +26,7 @@ export function specificationRoutes(context: Context) {
         const specification = await declareSpecification(context, unit, {
           tenantId,
           environmentId,
-          kind: enumNamed(SpecificationKind, KindCode[request.kind]),
+          kind: definedEnumNamed(SpecificationKind, KindCode[request.kind]),
           programVersion,
           parameters,
           reviewDestructive,
@@ -61,7 +61,9 @@ export function specificationRoutes(context: Context) {
         where: {
           tenantId,
           ...(request.environmentId !== "" && { environmentId: request.environmentId }),
-          ...(request.kind !== KindCode.UNSPECIFIED && { kind: enumNamed(SpecificationKind, KindCode[request.kind]) }),
+          ...(request.kind !== KindCode.UNSPECIFIED && {
+            kind: definedEnumNamed(SpecificationKind, KindCode[request.kind]),
+          }),
           ...older,
         },
         orderBy,

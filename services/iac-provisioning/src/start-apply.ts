@@ -2,7 +2,7 @@ import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import type { ProvisioningRun, Specification } from "../generated/prisma/client.ts";
 import { advanceRun } from "./advance-run.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { databaseTime } from "./database-time.ts";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { EXECUTOR_LOST } from "./deadline-kinds.ts";
 import type { DesiredState } from "./desired-state.ts";
 import { type ExecutorWork, type HeldRun, startLease } from "./held-run.ts";
@@ -52,7 +52,7 @@ async function endIfVoid(
   run: ProvisioningRun & { specification: Specification },
   survey: Survey,
 ): Promise<boolean> {
-  const now = await databaseTime(unit.tx);
+  const now = await transactionNow(unit.tx);
   if (run.expiresAt && run.expiresAt <= now) {
     await advanceRun(context, unit, run, { type: "expire", at: now });
     return true;

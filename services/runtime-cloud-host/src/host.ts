@@ -26,7 +26,9 @@ export async function startHost(
     started.push(await service);
     return service;
   };
-  const stop = async () => void (await Promise.all(started.map((service) => service.stop())));
+  const stop = async () => {
+    await Promise.all(started.map((service) => service.stop()));
+  };
   const iac = variables("iac-provisioning");
   try {
     const services = {

@@ -58,7 +58,13 @@ async function openAdmin({ services, backend }: Host) {
     metrics: createMetrics({ service: "runtime-cloud-host" }),
     logger: loggerOf("runtime-cloud-host"),
   });
-  admin.mount(DASHBOARD_PATH, dashboard(backend, Object.values(services).flatMap(({ queues }) => queues)));
+  admin.mount(
+    DASHBOARD_PATH,
+    dashboard(
+      backend,
+      Object.values(services).flatMap(({ queues }) => queues),
+    ),
+  );
   return admin;
 }
 

@@ -3,10 +3,10 @@ import { ProvisioningKind, RunMode } from "@runtime-cloud/contracts/runtimecloud
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import type { Proposal } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { databaseTime, secondsAfter } from "./database-time.ts";
+import { transactionNow, secondsAfter } from "@runtime-cloud/eventing/database-clock";
 import type { Look } from "./observers/observer.ts";
 import { advanceProposal, endProposal, endWithoutEffect, lockProposal } from "./proposal-transitions.ts";
-import { callFor } from "./provisioning-client.ts";
+import { callFor } from "@runtime-cloud/eventing/peer";
 import { endOf, type RunEnd } from "./run-end.ts";
 import { lookSoon } from "./schedule.ts";
 
@@ -62,7 +62,7 @@ async function planRun(context: Context, { id, tenantId, ...proposal }: Proposal
   return unitOfWork(context, look.cause, async (unit) => {
     const accepting = await lockProposal(unit.tx, { id, tenantId });
     if (accepting.state !== "ACCEPTING") return accepting;
-    const askAt = nextAsk(await databaseTime(unit.tx), accepting.asks);
+    const askAt = nextAsk(await transactionNow(unit.tx), accepting.asks);
     unit.after(() => context.arm("acceptance", askAt, { proposalId: id }));
     return advanceProposal(unit, accepting, { type: "planRun", provisioningRunId: run.provisioningRunId }, { askAt });
   });

@@ -1,7 +1,7 @@
 import type { DeadlineResult } from "@runtime-cloud/eventing/deadlines";
 import type { Finding } from "../generated/prisma/client.ts";
 import type { Context } from "./context.ts";
-import { databaseTime, secondsAfter } from "./database-time.ts";
+import { transactionNow, secondsAfter } from "@runtime-cloud/eventing/database-clock";
 import { DUE_BATCH, endEach } from "./due.ts";
 import { proposalDigest } from "./fingerprint.ts";
 import { lockEnvironment } from "./inventory.ts";
@@ -40,7 +40,7 @@ export async function proposeDue(context: Context): Promise<DeadlineResult> {
       where: { environmentId, state: { in: ["REJECTED", "FAILED"] } },
       select: { digest: true },
     });
-    const openSince = secondsAfter(await databaseTime(unit.tx), -proposeAfterSeconds);
+    const openSince = secondsAfter(await transactionNow(unit.tx), -proposeAfterSeconds);
     const open = await unit.tx.finding.findMany({ where: { environmentId, state: "OPEN" }, orderBy: { id: "asc" } });
     const grouping = ripeGroups(open, openSince)
       .map(({ specificationId, findings }) => ({ direction, specificationId, findings, undecided: null }))

@@ -1,4 +1,4 @@
-import { secondsAfter } from "./database-time.ts";
+import { secondsAfter } from "@runtime-cloud/eventing/database-clock";
 import type { ObservedComponent } from "./observers/observer.ts";
 import type { ReportedComponent, World } from "./world.ts";
 

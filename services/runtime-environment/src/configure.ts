@@ -2,7 +2,7 @@ import { type Duration, durationMs } from "@bufbuild/protobuf/wkt";
 import { InvalidInput } from "@runtime-cloud/service-kit/errors";
 import type { Inventory } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { databaseTime, secondsAfter } from "./database-time.ts";
+import { transactionNow, secondsAfter } from "@runtime-cloud/eventing/database-clock";
 
 /** How often an environment is observed, when it counts as stale, and when proposals are made by themselves. */
 export type Configuration = Pick<Inventory, "observeSeconds" | "staleAfterSeconds" | "proposeAfterSeconds">;
@@ -26,7 +26,7 @@ export async function configure(
   configuration: Configuration,
 ): Promise<Inventory> {
   const { observeSeconds, staleAfterSeconds } = configuration;
-  const observeAt = secondsAfter(await databaseTime(unit.tx), observeSeconds);
+  const observeAt = secondsAfter(await transactionNow(unit.tx), observeSeconds);
   const seenAt = state === "FRESH" ? inventory.observedAt : null;
   const staleAt = seenAt ? secondsAfter(seenAt, staleAfterSeconds) : inventory.staleAt;
   unit.after(() => context.arm("observation", observeAt));

@@ -3,7 +3,7 @@ import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import { claimDueFollowUps, followUp } from "./accepted-proposal.ts";
 import { proposeDue } from "./auto-propose.ts";
 import type { Context } from "./context.ts";
-import { databaseTime } from "./database-time.ts";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { DUE_BATCH, endEach } from "./due.ts";
 import { advanceFinding } from "./finding-transitions.ts";
 import { advanceInventory, lockEnvironment } from "./inventory.ts";
@@ -44,7 +44,7 @@ export function deadlines(context: Context): Deadline[] {
           WHERE state = 'FRESH' AND stale_at <= clock_timestamp() ORDER BY stale_at LIMIT ${DUE_BATCH}`;
         return endEach(context, "staleness", due, async (unit, row) => {
           const inventory = await lockEnvironment(unit.tx, row);
-          const at = await databaseTime(unit.tx);
+          const at = await transactionNow(unit.tx);
           if (inventory.state !== "FRESH" || !inventory.staleAt || inventory.staleAt > at) return false;
           await advanceInventory(unit, inventory, { type: "expire", at });
           return true;
@@ -61,7 +61,7 @@ export function deadlines(context: Context): Deadline[] {
         return endEach(context, "proposal-expiry", due, async (unit, row) => {
           const proposal = await lockProposal(unit.tx, row);
           if (proposal.state !== "PROPOSED") return false;
-          await endWithoutEffect(unit, proposal, { type: "expire", at: await databaseTime(unit.tx) });
+          await endWithoutEffect(unit, proposal, { type: "expire", at: await transactionNow(unit.tx) });
           return true;
         });
       },
@@ -87,7 +87,7 @@ export function deadlines(context: Context): Deadline[] {
         return endEach(context, "suppression-end", due, async (unit, row) => {
           await lockEnvironment(unit.tx, { id: row.environmentId, tenantId: row.tenantId });
           const finding = await unit.tx.finding.findUniqueOrThrow({ where: { id: row.id } });
-          const at = await databaseTime(unit.tx);
+          const at = await transactionNow(unit.tx);
           if (finding.state !== "SUPPRESSED" || !finding.suppressedUntil || finding.suppressedUntil > at) return false;
           await advanceFinding(unit, finding, { type: "expire", at });
           return true;

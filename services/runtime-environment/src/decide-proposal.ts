@@ -3,7 +3,7 @@ import { InvalidInput } from "@runtime-cloud/service-kit/errors";
 import type { Proposal } from "../generated/prisma/client.ts";
 import { nextAsk } from "./accepted-proposal.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { databaseTime } from "./database-time.ts";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { advanceProposal, endWithoutEffect, lockProposal } from "./proposal-transitions.ts";
 
 /** Accepts or rejects a proposal as it was reviewed. Accepted, it is ACCEPTING until its run is planned. */
@@ -14,7 +14,7 @@ export async function decideProposal(unit: ServiceUnit, context: Context, verdic
     const description = `is not the digest of proposal ${proposal.id}: read it again by GetProposal and decide on what it says`;
     throw new InvalidInput([{ field: "digest", description }]);
   }
-  const at = await databaseTime(unit.tx);
+  const at = await transactionNow(unit.tx);
   const decided = { at, by, digest, reason };
   if (verdict.decision === Decision.REJECT) return endWithoutEffect(unit, proposal, { type: "reject", ...decided });
   const askAt = nextAsk(at, 0);

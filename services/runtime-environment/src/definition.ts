@@ -1,11 +1,12 @@
 import { RuntimeEnvironmentService } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/runtime_environment_service_pb";
+import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
+import { peer } from "@runtime-cloud/eventing/peer";
 import { defineService } from "@runtime-cloud/eventing/service-definition";
 import { PrismaClient } from "../generated/prisma/client.ts";
 import type { Context } from "./context.ts";
 import { deadlines } from "./deadlines.ts";
 import { inboxHandlers } from "./inbox.ts";
 import { observations } from "./observations.ts";
-import { createProvisioningClient } from "./provisioning-client.ts";
 import { routes } from "./routes.ts";
 import { settings } from "./settings.ts";
 
@@ -15,7 +16,8 @@ export const runtimeEnvironment = defineService({
   settings,
   client: (adapter) => new PrismaClient({ adapter }),
   async parts(shared) {
-    const provisioning = createProvisioningClient(shared.settings);
+    const { settings: given } = shared;
+    const provisioning = peer(IaCProvisioningService, given.PROVISIONING_URL, given);
     const context: Context = { ...shared, provisioning };
     return {
       routes: routes(context),

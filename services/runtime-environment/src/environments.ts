@@ -9,14 +9,14 @@ import { RuntimeEnvironmentService } from "@runtime-cloud/contracts/runtimecloud
 import { InventoryState as StateCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { callCause } from "@runtime-cloud/eventing/cause";
 import { once } from "@runtime-cloud/eventing/idempotency";
-import { pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
+import { NAME, pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { DEFAULT_DEADLINE_MS } from "@runtime-cloud/service-kit/call-limits";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import { InventoryState } from "../generated/prisma/client.ts";
 import { configurationOf, configure } from "./configure.ts";
 import type { Context } from "./context.ts";
-import { enumNamed } from "./enum-named.ts";
+import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { driftedEnvironments, environmentMessage, readEnvironment } from "./environment-message.ts";
 import { lockEnvironment, refuseRetired, unknownEnvironment } from "./inventory.ts";
 import { lookAt } from "./look.ts";
@@ -90,7 +90,7 @@ export function environmentRoutes(context: Context): Routes {
       const { tenantId } = principalOf(call);
       const state = enumNamed(InventoryState, StateCode[request.state]);
       const filter = { projectId: request.projectId || undefined, state };
-      const after = pageAfter(request.pageToken, filter);
+      const after = pageAfter(request.pageToken, filter, NAME);
       const size = pageSize(request.pageSize);
       const found = await client.inventory.findMany({
         where: {

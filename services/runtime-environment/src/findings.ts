@@ -15,8 +15,8 @@ import { InvalidInput, NotFound } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import { type Finding, FindingState } from "../generated/prisma/client.ts";
 import type { Context, Tx } from "./context.ts";
-import { databaseTime } from "./database-time.ts";
-import { enumNamed } from "./enum-named.ts";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
+import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { findingMessage } from "./finding-message.ts";
 import { advanceFinding } from "./finding-transitions.ts";
 import { lockEnvironment, unknownEnvironment } from "./inventory.ts";
@@ -33,7 +33,7 @@ export function findingRoutes(context: Context): Routes {
       return unitOfWork(context, callCause(call, newId), (unit) =>
         once(unit, { tenantId, method: method.suppressDrift, request }, async () => {
           const open = await lockFinding(unit.tx, { id: request.findingId, tenantId });
-          const until = futureInstant(request.until, await databaseTime(unit.tx));
+          const until = futureInstant(request.until, await transactionNow(unit.tx));
           const finding = await advanceFinding(unit, open, { type: "suppress", reason: request.reason, until });
           unit.after(() => context.arm("suppression-end", until, { findingId: finding.id }));
           return create(SuppressDriftResponseSchema, { finding: findingMessage(finding) });

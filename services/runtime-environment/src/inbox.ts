@@ -11,7 +11,7 @@ import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
 import { EnvironmentClass, SpecificationKind } from "../generated/prisma/client.ts";
 import { endRun } from "./accepted-proposal.ts";
 import type { Context, ServiceUnit, Tx } from "./context.ts";
-import { enumNamed } from "./enum-named.ts";
+import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { lockEnvironment } from "./inventory.ts";
 import type { RunEnd } from "./run-end.ts";
 import { lookSoon } from "./schedule.ts";

@@ -2,7 +2,7 @@ import type { Inventory } from "../generated/prisma/client.ts";
 import { announcedChanges, compare, type Move } from "./compare.ts";
 import { componentsInView } from "./components-in-view.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { secondsAfter } from "./database-time.ts";
+import { secondsAfter } from "@runtime-cloud/eventing/database-clock";
 import { factsOf } from "./facts.ts";
 import { healthOf } from "./health.ts";
 import { advanceInventory, lockEnvironment, refuseRetired } from "./inventory.ts";

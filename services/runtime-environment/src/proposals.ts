@@ -16,7 +16,7 @@ import { ProposalState } from "../generated/prisma/client.ts";
 import { followUp } from "./accepted-proposal.ts";
 import type { Context } from "./context.ts";
 import { decideProposal } from "./decide-proposal.ts";
-import { enumNamed } from "./enum-named.ts";
+import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { groupFindings } from "./group-findings.ts";
 import { lockEnvironment, refuseRetired } from "./inventory.ts";
 import { proposalMessage } from "./proposal-message.ts";

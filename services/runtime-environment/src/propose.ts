@@ -3,7 +3,7 @@ import { begin } from "@runtime-cloud/eventing/decision";
 import { reconciliationProposal } from "@runtime-cloud/state-machines/reconciliation-proposal";
 import type { Finding, Inventory, Proposal } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { databaseTime, secondsAfter } from "./database-time.ts";
+import { transactionNow, secondsAfter } from "@runtime-cloud/eventing/database-clock";
 import { advanceFinding, reopenFindings } from "./finding-transitions.ts";
 import { proposalDigest } from "./fingerprint.ts";
 import { endProposal } from "./proposal-transitions.ts";
@@ -26,7 +26,7 @@ export interface Grouping {
 export async function propose(unit: ServiceUnit, context: Context, inventory: Inventory, grouping: Grouping) {
   const { direction, specificationId, findings, undecided } = grouping;
   if (undecided) await endProposal(unit, undecided, { type: "supersede" });
-  const proposedAt = await databaseTime(unit.tx);
+  const proposedAt = await transactionNow(unit.tx);
   const expiresAt = secondsAfter(proposedAt, context.settings.PROPOSAL_EXPIRES_SECONDS);
   const row = {
     ...{ id: unit.newId(), tenantId: inventory.tenantId, projectId: inventory.projectId, environmentId: inventory.id },

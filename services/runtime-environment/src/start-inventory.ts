@@ -4,7 +4,7 @@ import { InvalidInput } from "@runtime-cloud/service-kit/errors";
 import { runtimeInventory } from "@runtime-cloud/state-machines/runtime-inventory";
 import type { EnvironmentClass } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { databaseTime, secondsAfter } from "./database-time.ts";
+import { transactionNow, secondsAfter } from "@runtime-cloud/eventing/database-clock";
 
 /** Starts the inventory of an environment; one that has an inventory keeps it. */
 export async function startInventory(unit: ServiceUnit, context: Context, created: Created): Promise<void> {
@@ -17,7 +17,7 @@ export async function startInventory(unit: ServiceUnit, context: Context, create
   const { OBSERVE_EVERY_SECONDS: observeSeconds, STALE_AFTER_SECONDS: staleAfterSeconds } = context.settings;
   const proposeAfterSeconds = context.settings.PROPOSE_AFTER_SECONDS ?? null;
   // Nothing is applied yet: its first apply brings the first look sooner than this.
-  const observeAt = secondsAfter(await databaseTime(unit.tx), observeSeconds);
+  const observeAt = secondsAfter(await transactionNow(unit.tx), observeSeconds);
   const row = { ...created, currentReleaseId: null, observedAt: null, staleAt: null };
   const schedule = { observeAt, observeSeconds, staleAfterSeconds, proposeAfterSeconds };
   await commit(unit, begin(runtimeInventory, row), ({ state }) =>

@@ -37,7 +37,10 @@ export async function capacityIsSharedFairly(stage: Stage): Promise<void> {
   });
   const [first, second] = await narrator.step("leases are granted up to the limit, with rising tokens", async () => {
     const granted = [await acquire(stage.newId()), await acquire(stage.newId(), SHORT_TTL_SECONDS)] as const;
-    expect(granted.every(({ state }) => state === LeaseState.ACTIVE), "a lease below the limit was not granted");
+    expect(
+      granted.every(({ state }) => state === LeaseState.ACTIVE),
+      "a lease below the limit was not granted",
+    );
     expect(tokenOf(granted[1]) > tokenOf(granted[0]), "the second token is not larger than the first");
     return granted;
   });
@@ -54,30 +57,42 @@ export async function capacityIsSharedFairly(stage: Stage): Promise<void> {
       return heard.length === 1 ? true : undefined;
     }),
   );
-  await narrator.step("AttemptOutcomeRecorded releases the first, and the waiter has it with a larger token", async () => {
-    await stage.controlPlane.announce(
-      AttemptOutcomeRecordedSchema,
-      { id: first.holderId, tenantId, projectId: stage.projectId },
-      { runId: stage.newId(), stepId: stage.newId(), attemptId: first.holderId, outcome: AttemptOutcome.SUCCEEDED },
-    );
-    const granted = await leaseIn(stage, waiter.leaseId, LeaseState.ACTIVE);
-    await leaseIn(stage, first.leaseId, LeaseState.RELEASED);
-    expect(tokenOf(granted) > tokenOf(second), "the waiter's token is not larger than all before it");
-  });
-  await narrator.step(`the second is left to expire, and is EXPIRED within ${LATENESS_MS / 1_000} s of its instant`, async () => {
-    const ended = await leaseIn(stage, second.leaseId, LeaseState.EXPIRED);
-    expect(ended.endedAt !== undefined && ended.expiresAt !== undefined, "it has no instants");
-    const latenessMs = timestampDate(ended.endedAt).getTime() - timestampDate(ended.expiresAt).getTime();
-    expect(latenessMs >= 0 && latenessMs <= LATENESS_MS, `it was ${latenessMs} ms late`);
-  });
-  await narrator.step(`CapacityLeaseReleased says EXPIRED after ${SHORT_TTL_SECONDS} execution seconds, once`, async () => {
-    const [event] = await eventually("CapacityLeaseReleased", () => {
-      const heard = stage.audience.heard("CapacityLeaseReleased", ({ subject }) => subject === second.leaseId);
-      return heard.length === 1 ? heard : undefined;
-    });
-    expect(event?.data.state === "LEASE_STATE_EXPIRED", `it says ${JSON.stringify(event?.data.state)}`);
-    expect(event.data.executionSeconds === String(SHORT_TTL_SECONDS), `it says ${JSON.stringify(event.data.executionSeconds)} s`);
-  });
+  await narrator.step(
+    "AttemptOutcomeRecorded releases the first, and the waiter has it with a larger token",
+    async () => {
+      await stage.controlPlane.announce(
+        AttemptOutcomeRecordedSchema,
+        { id: first.holderId, tenantId, projectId: stage.projectId },
+        { runId: stage.newId(), stepId: stage.newId(), attemptId: first.holderId, outcome: AttemptOutcome.SUCCEEDED },
+      );
+      const granted = await leaseIn(stage, waiter.leaseId, LeaseState.ACTIVE);
+      await leaseIn(stage, first.leaseId, LeaseState.RELEASED);
+      expect(tokenOf(granted) > tokenOf(second), "the waiter's token is not larger than all before it");
+    },
+  );
+  await narrator.step(
+    `the second is left to expire, and is EXPIRED within ${LATENESS_MS / 1_000} s of its instant`,
+    async () => {
+      const ended = await leaseIn(stage, second.leaseId, LeaseState.EXPIRED);
+      expect(ended.endedAt !== undefined && ended.expiresAt !== undefined, "it has no instants");
+      const latenessMs = timestampDate(ended.endedAt).getTime() - timestampDate(ended.expiresAt).getTime();
+      expect(latenessMs >= 0 && latenessMs <= LATENESS_MS, `it was ${latenessMs} ms late`);
+    },
+  );
+  await narrator.step(
+    `CapacityLeaseReleased says EXPIRED after ${SHORT_TTL_SECONDS} execution seconds, once`,
+    async () => {
+      const [event] = await eventually("CapacityLeaseReleased", () => {
+        const heard = stage.audience.heard("CapacityLeaseReleased", ({ subject }) => subject === second.leaseId);
+        return heard.length === 1 ? heard : undefined;
+      });
+      expect(event?.data.state === "LEASE_STATE_EXPIRED", `it says ${JSON.stringify(event?.data.state)}`);
+      expect(
+        event.data.executionSeconds === String(SHORT_TTL_SECONDS),
+        `it says ${JSON.stringify(event.data.executionSeconds)} s`,
+      );
+    },
+  );
   await narrator.step("the database counts what is leased, and not one unit more", async () => {
     const { rows } = await stage.databases["execution-capacity"].query<{ used: number; leased: number }>(
       `SELECT used, (SELECT coalesce(sum(units), 0)::int FROM capacity_lease l

@@ -31,7 +31,9 @@ export async function driftIsReconciled(stage: Stage, { environmentId, directory
     await rm(service);
     await environments.observeEnvironment({ environmentId });
     const { findings: found } = await environments.listFindings({ environmentId, state: FindingState.OPEN });
-    const seen = found.map(({ kind, resource, attribute }) => `${DriftKind[kind]} ${resource} ${attribute}`.trim()).sort();
+    const seen = found
+      .map(({ kind, resource, attribute }) => `${DriftKind[kind]} ${resource} ${attribute}`.trim())
+      .sort();
     expect(
       seen.join("; ") === "ATTRIBUTE_CHANGED deployment.yaml spec.replicas; RESOURCE_MISSING service.yaml",
       `it found ${seen.join("; ") || "nothing"}`,
@@ -64,7 +66,11 @@ export async function driftIsReconciled(stage: Stage, { environmentId, directory
   });
   await narrator.step("in production the run waits for another person's approval of its plan's digest", async () => {
     const { planDigest = "" } = await runIn(stage, runId, RunState.AWAITING_APPROVAL);
-    await stage.approver.approveProvisioning({ provisioningRunId: runId, planDigest, reason: "puts back what was approved" });
+    await stage.approver.approveProvisioning({
+      provisioningRunId: runId,
+      planDigest,
+      reason: "puts back what was approved",
+    });
     await runIn(stage, runId, RunState.APPLIED);
   });
   await narrator.step("the files are right again", async () => {
@@ -76,7 +82,8 @@ export async function driftIsReconciled(stage: Stage, { environmentId, directory
       const { findings: resolved } = await environments.listFindings({ environmentId, state: FindingState.RESOLVED });
       const { proposal: ended } = await environments.getProposal({ proposalId: proposal.proposalId });
       const done = resolved.length === findings.length && ended?.state === ProposalState.COMPLETED;
-      if (!done) throw new Error(`${resolved.length} are resolved, the proposal is ${ProposalState[ended?.state ?? 0]}`);
+      if (!done)
+        throw new Error(`${resolved.length} are resolved, the proposal is ${ProposalState[ended?.state ?? 0]}`);
       return true;
     }),
   );

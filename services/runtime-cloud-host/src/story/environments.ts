@@ -1,7 +1,10 @@
 import { InventoryState, SyncStatus } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
 import { RunState, SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { ApprovalDecidedSchema, EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import {
+  ApprovalDecidedSchema,
+  EnvironmentCreatedSchema,
+} from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
 import { ApprovalState } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
 import { eventually } from "./eventually.ts";
 import { expect } from "./narrator.ts";
@@ -30,8 +33,9 @@ export async function stagingGetsItsBaseline(stage: Stage): Promise<string> {
     expect(entries.length === run.planSummary?.adds, `the receipt has ${entries.length} entries`);
   });
   await narrator.step("ProvisioningApplied is announced to its subscribers", () =>
-    eventually("ProvisioningApplied", () =>
-      stage.audience.heard("ProvisioningApplied", (event) => event.tenantid === tenantId)[0],
+    eventually(
+      "ProvisioningApplied",
+      () => stage.audience.heard("ProvisioningApplied", (event) => event.tenantid === tenantId)[0],
     ),
   );
   await inventoryIsFreshAndInSync(stage, environmentId);
@@ -70,7 +74,8 @@ export async function inventoryIsFreshAndInSync(stage: Stage, environmentId: str
     await eventually("FRESH and IN_SYNC", async () => {
       const { environment } = await stage.environments.getEnvironment({ environmentId });
       const state = environment && `${InventoryState[environment.state]} ${SyncStatus[environment.sync]}`;
-      if (state !== "FRESH IN_SYNC") throw new Error(`it is ${state} (${environment?.observationFailure ?? "no failure"})`);
+      if (state !== "FRESH IN_SYNC")
+        throw new Error(`it is ${state} (${environment?.observationFailure ?? "no failure"})`);
       return environment;
     });
   });

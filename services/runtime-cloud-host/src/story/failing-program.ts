@@ -1,5 +1,9 @@
 import { PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
-import { ProvisioningKind, ResourceOutcome, RunState } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import {
+  ProvisioningKind,
+  ResourceOutcome,
+  RunState,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { eventually } from "./eventually.ts";
 import { expect } from "./narrator.ts";
 import { newestRun } from "./runs.ts";
@@ -27,23 +31,32 @@ export async function failureIsToldTruly(stage: Stage, environmentId: string): P
     ),
   );
   const run = await narrator.step("the run ends PARTIALLY_APPLIED", async () => {
-    const { provisioningRunId } = await newestRun(stage, environmentId, ({ kind }) => kind === ProvisioningKind.PROMOTION);
+    const { provisioningRunId } = await newestRun(
+      stage,
+      environmentId,
+      ({ kind }) => kind === ProvisioningKind.PROMOTION,
+    );
     return eventually("the run's end", async () => {
       const { run: seen } = await stage.provisioning.getProvisioningRun({ provisioningRunId });
       if (seen?.state === RunState.PARTIALLY_APPLIED) return seen;
       throw new Error(`it is ${RunState[seen?.state ?? 0]} (${seen?.reason ?? "no reason"})`);
     });
   });
-  const failing = await narrator.step("the receipt shows what was applied, what failed and what was not tried", async () => {
-    const { entries } = await stage.provisioning.getReceipt({ provisioningRunId: run.provisioningRunId });
-    const outcomes = new Set(entries.map(({ outcome }) => ResourceOutcome[outcome]));
-    for (const outcome of ["APPLIED", "FAILED", "NOT_ATTEMPTED"]) expect(outcomes.has(outcome), `nothing is ${outcome}`);
-    return entries.find(({ outcome }) => outcome === ResourceOutcome.FAILED)?.address ?? "";
-  });
+  const failing = await narrator.step(
+    "the receipt shows what was applied, what failed and what was not tried",
+    async () => {
+      const { entries } = await stage.provisioning.getReceipt({ provisioningRunId: run.provisioningRunId });
+      const outcomes = new Set(entries.map(({ outcome }) => ResourceOutcome[outcome]));
+      for (const outcome of ["APPLIED", "FAILED", "NOT_ATTEMPTED"])
+        expect(outcomes.has(outcome), `nothing is ${outcome}`);
+      return entries.find(({ outcome }) => outcome === ResourceOutcome.FAILED)?.address ?? "";
+    },
+  );
   await narrator.step(`ProvisioningFailed names ${failing}`, async () => {
-    const event = await eventually("ProvisioningFailed", () =>
-      stage.audience.heard("ProvisioningFailed", ({ subject }) => subject === run.provisioningRunId)[0],
+    const event = await eventually(
+      "ProvisioningFailed",
+      () => stage.audience.heard("ProvisioningFailed", ({ subject }) => subject === run.provisioningRunId)[0],
     );
-    expect(String(event.data.reason).includes(failing), `its reason is ${JSON.stringify(event.data.reason)}`);
+    expect(JSON.stringify(event.data.reason).includes(failing), `its reason is ${JSON.stringify(event.data.reason)}`);
   });
 }

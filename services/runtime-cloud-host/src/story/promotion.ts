@@ -38,7 +38,11 @@ export async function promotionReachesProduction(stage: Stage, environmentId: st
     ),
   );
   await narrator.step("RELEASE is declared, planned with the promotion's approval, applied", async () => {
-    const { provisioningRunId } = await newestRun(stage, environmentId, (run) => run.kind === ProvisioningKind.PROMOTION);
+    const { provisioningRunId } = await newestRun(
+      stage,
+      environmentId,
+      (run) => run.kind === ProvisioningKind.PROMOTION,
+    );
     const run = await runIn(stage, provisioningRunId, RunState.APPLIED);
     expect(run.promotionId === promotion.promotionId, "the run doesn't name its promotion");
     expect(run.approvalId === promotion.approvalId, "the run doesn't reuse the promotion's approval");

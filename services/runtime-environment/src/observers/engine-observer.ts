@@ -10,8 +10,9 @@ import { DriftKind as DriftKindCode } from "@runtime-cloud/contracts/runtimeclou
 import { SpecificationKind as KindCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import type { Clock } from "@runtime-cloud/service-kit/clock";
 import { DriftKind, SpecificationKind } from "../../generated/prisma/client.ts";
-import { enumNamed } from "../enum-named.ts";
-import { callFor, type ProvisioningClient } from "../provisioning-client.ts";
+import { callFor } from "@runtime-cloud/eventing/peer";
+import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
+import type { Provisioning } from "../context.ts";
 import { componentOutputs } from "./component-outputs.ts";
 import { ObservationFailed, type ObservedDrift, type ObservedSpecification, type Observer } from "./observer.ts";
 
@@ -21,7 +22,7 @@ const MAX_TEXT = 500;
 const MAX_VALUE_LENGTH = 4_000;
 
 /** Asks IaCProvisioningService to compare what is applied with what is there, by the engine that applied it. */
-export function engineObserver({ provisioning, clock }: { provisioning: ProvisioningClient; clock: Clock }): Observer {
+export function engineObserver({ provisioning, clock }: { provisioning: Provisioning; clock: Clock }): Observer {
   return {
     name: "engine",
     async observe({ id: environmentId, tenantId }, { cause, ...limits }) {

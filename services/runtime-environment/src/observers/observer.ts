@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { Cause } from "@runtime-cloud/eventing/cause";
 import type { DriftKind, Health, SpecificationKind } from "../../generated/prisma/client.ts";
-import type { CallLimits } from "../provisioning-client.ts";
+import type { CallLimits } from "@runtime-cloud/eventing/peer";
 
 /** Somebody who can look at an environment. */
 export interface Observer {

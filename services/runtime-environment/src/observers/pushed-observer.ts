@@ -3,7 +3,7 @@ import type { PushedObservation } from "@runtime-cloud/contracts/runtimecloud/in
 import { Health as HealthCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { type FieldViolation, InvalidInput } from "@runtime-cloud/service-kit/errors";
 import { Health } from "../../generated/prisma/client.ts";
-import { enumNamed } from "../enum-named.ts";
+import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { replicaHealth } from "../health.ts";
 import type { Observer } from "./observer.ts";
 

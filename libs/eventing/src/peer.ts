@@ -1,13 +1,14 @@
+import type { DescService } from "@bufbuild/protobuf";
 import { type CallOptions, type Client, createClient } from "@connectrpc/connect";
-import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
-import type { Cause } from "@runtime-cloud/eventing/cause";
 import { tenantHeader } from "@runtime-cloud/service-kit/auth";
 import { createGrpcJsTransport } from "@runtime-cloud/service-kit/grpc-transport";
 import { serviceToken } from "@runtime-cloud/service-kit/service-token";
-import type { Settings } from "./settings.ts";
+import type { SharedSettings } from "@runtime-cloud/service-kit/settings";
+import { type Cause, CORRELATION_HEADER } from "./cause.ts";
 
-export interface ProvisioningClient {
-  rpc: Client<typeof IaCProvisioningService>;
+/** Another service, called by gRPC under this service's own credential. */
+export interface Peer<Service extends DescService> {
+  rpc: Client<Service>;
   close(): void;
 }
 
@@ -17,9 +18,13 @@ export interface CallLimits {
   timeoutMs: number;
 }
 
-/** The client of IaCProvisioningService. Nothing connects before the first call. */
-export function createProvisioningClient(settings: ProvisioningSettings): ProvisioningClient {
-  const { hostname, port, protocol } = new URL(settings.PROVISIONING_URL);
+/** Nothing connects before the first call. `url` is `http://host:port`, or `https://` for TLS. */
+export function peer<Service extends DescService>(
+  service: Service,
+  url: string,
+  settings: Pick<SharedSettings, "SERVICE_TOKEN" | "SERVICE_TOKEN_FILE">,
+): Peer<Service> {
+  const { hostname, port, protocol } = new URL(url);
   const secure = protocol === "https:";
   const token = serviceToken(settings);
   const transport = createGrpcJsTransport({
@@ -27,7 +32,7 @@ export function createProvisioningClient(settings: ProvisioningSettings): Provis
     ...(token && { token }),
     ...(secure && { tls: {} }),
   });
-  return { rpc: createClient(IaCProvisioningService, transport), close: () => transport.close() };
+  return { rpc: createClient(service, transport), close: () => transport.close() };
 }
 
 /** A call for one tenant, as part of what `cause` set off. */
@@ -37,10 +42,8 @@ export function callFor(tenantId: string, cause: Cause, { signal, timeoutMs }: C
     ...(signal && { signal }),
     headers: {
       [tenantHeader]: tenantId,
-      "x-correlation-id": cause.correlationId,
+      [CORRELATION_HEADER]: cause.correlationId,
       ...(cause.traceparent !== undefined && { traceparent: cause.traceparent }),
     },
   };
 }
-
-type ProvisioningSettings = Pick<Settings, "PROVISIONING_URL" | "SERVICE_TOKEN" | "SERVICE_TOKEN_FILE">;

@@ -8,3 +8,13 @@ export function enumNamed<Value extends string>(
 ): Value | undefined {
   return name === undefined ? undefined : values[name];
 }
+
+/** For a value that validation has let in, so that it must be known. */
+export function definedEnumNamed<Value extends string>(
+  values: Readonly<Record<string, Value>>,
+  name: string | undefined,
+): Value {
+  const value = enumNamed(values, name);
+  if (value === undefined) throw new Error(`no value is named ${name}: a request got past its validation`);
+  return value;
+}
