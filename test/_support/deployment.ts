@@ -10,6 +10,7 @@ import { enginePrograms } from "@runtime-cloud/runtime-cloud-host/engine-program
 import { setStage, type Stage } from "@runtime-cloud/runtime-cloud-host/story/stage";
 import { createLocalIssuer } from "@runtime-cloud/service-kit/local-issuer";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";
+import { allScopes } from "@runtime-cloud/service-kit/scopes";
 import { Redis } from "ioredis";
 import { type TestDatabase, testDatabase } from "./database.ts";
 
@@ -18,6 +19,8 @@ export interface TestDeployment {
   services: Deployment;
   stage: Stage;
   backend: QueueBackend;
+  /** Of the stage's tenant, with every scope. */
+  token: string;
   /** For CLIENT PAUSE, FLUSHALL and the like. */
   redis: Redis;
   close(): Promise<void>;
@@ -63,8 +66,10 @@ export async function deploy(
   const stage = await setStage({ urls, databaseUrls, backend, issuer, targetsDir, programs, print });
   const redis = new Redis(server.url);
   await Promise.all(services.map((service) => processes.start(service)));
+  const token = await issuer.issue({ subject: "test", tenant: stage.tenantId, scopes: allScopes });
   return {
     services: processes,
+    token,
     stage,
     backend,
     redis,

@@ -40,8 +40,8 @@ describe("allows", () => {
     ["eventing the machines", eventing, "@runtime-cloud/state-machines/decide"],
     ["the service kit its transport", kit, "@grpc/grpc-js"],
     ["a service eventing", service, "@runtime-cloud/eventing/relay"],
-    ["the host a service", host, "@runtime-cloud/execution-capacity/service"],
-    ["the host the dashboards", host, "@bull-board/api"],
+    ["the host a service", host, "@runtime-cloud/execution-capacity/definition"],
+    ["eventing the dashboards", eventing, "@bull-board/api"],
   ])("%s", (_what, file, imported) => {
     expect(refusals(file, imported)).toEqual([]);
   });

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import {
   type BackendFactory,
@@ -35,6 +36,8 @@ export interface WorkerParts {
 export function openWorker(queue: string, process: Process, parts: WorkerParts): JobWorker {
   const { factory, connection, prefix, concurrency, logger } = parts;
   const stopping = new AbortController();
+  // Each job that runs listens to it.
+  setMaxListeners(0, stopping.signal);
   const worker = new Worker<unknown, unknown, string>(
     queue,
     // BullMQ counts the declared parameters: only a processor with three, none optional, gets the signal.

@@ -14,13 +14,19 @@ export interface RedisBackendOptions {
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const COMMAND_TIMEOUT_MS = 2_000;
+/** How long the other side may take to close; a connection that is closed already keeps the process up for as long. */
+const DISCONNECT_TIMEOUT_MS = 200;
 const FIRST_RECONNECT_MS = 50;
 const MAX_RECONNECT_MS = 2_000;
 
 /** BullMQ's queues over Redis. */
 export function redisBackend({ url, prefix: given, logger }: RedisBackendOptions): QueueBackend {
   const prefix = /\{.+\}/.test(given) ? given : `{${given}}`;
-  const shared = { connectTimeout: CONNECT_TIMEOUT_MS, retryStrategy: reconnectDelay };
+  const shared = {
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    retryStrategy: reconnectDelay,
+  };
   // A producer must not wait for a Redis that is away: what it adds is in the database and is added again.
   const producer = {
     ...shared,
@@ -55,6 +61,7 @@ async function checkRedis(url: string): Promise<"ready" | "away"> {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: COMMAND_TIMEOUT_MS,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
     retryStrategy: () => null,
   });
   redis.on("error", () => undefined); // the failed call says it too

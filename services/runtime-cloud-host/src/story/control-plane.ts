@@ -1,5 +1,5 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
-import { envelop } from "@runtime-cloud/eventing/cloud-event";
+import { type CloudEvent, envelop } from "@runtime-cloud/eventing/cloud-event";
 import { eventOf } from "@runtime-cloud/eventing/event-catalogue";
 import { inboxJob, inboxOf } from "@runtime-cloud/eventing/inbox-job";
 import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
@@ -14,12 +14,16 @@ export interface ControlPlane {
     subject: { id: string; tenantId: string; projectId?: string },
     fields: MessageInitShape<Desc>,
   ): Promise<string>;
+  /** Everything announced so far. */
+  announced(): readonly CloudEvent[];
 }
 
 const OURS = ["IaCProvisioningService", "ExecutionCapacityService", "RuntimeEnvironmentService"];
 
 export function controlPlane(backend: QueueBackend, clock: Clock, newId: NewId): ControlPlane {
+  const announced: CloudEvent[] = [];
   return {
+    announced: () => announced,
     async announce(schema, subject, fields) {
       const event = envelop(schema, fields, {
         id: newId(),
@@ -28,6 +32,7 @@ export function controlPlane(backend: QueueBackend, clock: Clock, newId: NewId):
         aggregateVersion: 1,
         cause: { actor: eventOf(schema).producer, correlationId: newId() },
       });
+      announced.push(event);
       const readers = eventOf(schema).consumers.filter((consumer) => OURS.includes(consumer));
       await Promise.all(readers.map((reader) => backend.add(inboxOf(reader), [inboxJob(event)])));
       return event.id;
