@@ -37,50 +37,53 @@ beforeAll(async () => {
 }, START_MS);
 afterAll(() => deployment.close(), START_MS);
 
-describe.each(services)("$name, to a client that has nothing but the proto files", ({ name, proto, service, query }) => {
-  test("says by grpc.health.v1 that it serves", async () => {
-    const answer = await call("grpc/health/v1/health.proto", "grpc.health.v1.Health", "Check", { service });
-    expect(answer).toEqual({ status: "SERVING" });
-  });
-
-  test("answers a query by gRPC", async () => {
-    const answer = await call(proto, service, query, {});
-    expect(answer).toMatchObject({ next_page_token: "" });
-  });
-
-  test("refuses a call without a token by gRPC", async () => {
-    await expect(call(proto, service, query, {}, new Metadata())).rejects.toMatchObject({
-      code: status.UNAUTHENTICATED,
+describe.each(services)(
+  "$name, to a client that has nothing but the proto files",
+  ({ name, proto, service, query }) => {
+    test("says by grpc.health.v1 that it serves", async () => {
+      const answer = await call("grpc/health/v1/health.proto", "grpc.health.v1.Health", "Check", { service });
+      expect(answer).toEqual({ status: "SERVING" });
     });
-  });
 
-  test("answers the same query as JSON over HTTP", async () => {
-    const response = await fetch(`${deployment.services.urls[name]}/${service}/${query}`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${deployment.token}`, "content-type": "application/json" },
-      body: "{}",
+    test("answers a query by gRPC", async () => {
+      const answer = await call(proto, service, query, {});
+      expect(answer).toMatchObject({ next_page_token: "" });
     });
-    expect([response.status, await response.json()]).toEqual([200, {}]);
-  });
 
-  async function call(file: string, fullName: string, method: string, request: object, metadata = withToken()) {
-    const definition = loadSync(file, { includeDirs: [protoDir], keepCase: true, enums: String, defaults: true });
-    const Client = serviceIn(loadPackageDefinition(definition), fullName);
-    const client = new Client(new URL(deployment.services.urls[name]).host, credentials.createInsecure());
-    try {
-      return await new Promise<unknown>((resolve, reject) => {
-        const rpc = client[method];
-        if (typeof rpc !== "function") throw new Error(`${fullName} has no ${method}`);
-        rpc.call(client, request, metadata, (error: Error | null, answer: unknown) => {
-          if (error) reject(error);
-          else resolve(answer);
-        });
+    test("refuses a call without a token by gRPC", async () => {
+      await expect(call(proto, service, query, {}, new Metadata())).rejects.toMatchObject({
+        code: status.UNAUTHENTICATED,
       });
-    } finally {
-      client.close();
+    });
+
+    test("answers the same query as JSON over HTTP", async () => {
+      const response = await fetch(`${deployment.services.urls[name]}/${service}/${query}`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${deployment.token}`, "content-type": "application/json" },
+        body: "{}",
+      });
+      expect([response.status, await response.json()]).toEqual([200, {}]);
+    });
+
+    async function call(file: string, fullName: string, method: string, request: object, metadata = withToken()) {
+      const definition = loadSync(file, { includeDirs: [protoDir], keepCase: true, enums: String, defaults: true });
+      const Client = serviceIn(loadPackageDefinition(definition), fullName);
+      const client = new Client(new URL(deployment.services.urls[name]).host, credentials.createInsecure());
+      try {
+        return await new Promise<unknown>((resolve, reject) => {
+          const rpc = client[method];
+          if (typeof rpc !== "function") throw new Error(`${fullName} has no ${method}`);
+          rpc.call(client, request, metadata, (error: Error | null, answer: unknown) => {
+            if (error) reject(error);
+            else resolve(answer);
+          });
+        });
+      } finally {
+        client.close();
+      }
     }
-  }
-});
+  },
+);
 
 function withToken(): Metadata {
   const metadata = new Metadata();

@@ -1,71 +1,9 @@
-import type { JsonObject } from "@bufbuild/protobuf";
-import { ProvisioningKind, type RunMode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import { ProvisioningKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { assertEvent, setup, type StateValueFrom } from "xstate";
 import { announcing } from "./announce.ts";
-import type { EnumName } from "./enum-name.ts";
 import type { IntegrationEvent } from "./integration-event.ts";
-
-export interface RunColumns {
-  id: string;
-  tenantId: string;
-  projectId: string;
-  environmentId: string;
-  kind: EnumName<typeof ProvisioningKind>;
-  mode: EnumName<typeof RunMode>;
-  specificationVersion: number;
-  promotionId: string | null;
-  approvalId: string | null;
-  requestedBy: string;
-  /** Nobody approves their own run where this is set (PRODUCTION). */
-  separateApprover: boolean;
-  engine: string | null;
-  planDigest: string | null;
-  adds: number;
-  changes: number;
-  deletes: number;
-  replaces: number;
-  destructive: boolean;
-  reason: string | null;
-  decidedBy: string | null;
-  /** Counts the executors that held this run; every write of an executor carries it. */
-  executorEpoch: number;
-  executorId: string | null;
-  plannedAt: Date | null;
-  applyingAt: Date | null;
-  endedAt: Date | null;
-  expiresAt: Date | null;
-}
-
-export type PlanResult = Pick<
-  RunColumns,
-  "engine" | "planDigest" | "adds" | "changes" | "deletes" | "replaces" | "destructive"
->;
-
-export type RunEvent =
-  | { type: "start"; executorId: string }
-  | {
-      type: "plan";
-      at: Date;
-      plan: PlanResult;
-      /** Nothing to do, outputs and the engine's state included: the counts alone don't tell. */
-      noChanges: boolean;
-      approvalDue: boolean;
-      expiresAt: Date;
-      outputs: JsonObject;
-    }
-  | { type: "approve"; by: string; planDigest: string; approvalId: string | null }
-  | { type: "reject"; at: Date; by: string; reason: string }
-  | { type: "startApply"; at: Date; executorId: string }
-  | { type: "complete"; at: Date; outputs: JsonObject }
-  | { type: "completePartially"; at: Date; reason: string }
-  | { type: "fail"; at: Date; reason: string }
-  | { type: "cancel"; at: Date; by: string; reason: string }
-  | { type: "force"; by: string }
-  | { type: "stopped"; at: Date }
-  | { type: "loseExecutor"; at: Date }
-  | { type: "supersede"; at: Date; reason: string }
-  | { type: "expire"; at: Date }
-  | { type: "resolve"; at: Date; by: string; resolution: string };
+import type { PlanResult, RunColumns, RunEvent } from "./provisioning-run-columns.ts";
+import { reasonOf } from "./provisioning-run-reason.ts";
 
 const run = setup({
   types: {
@@ -263,25 +201,3 @@ export const provisioningRun = run.createMachine({
   },
 });
 export type RunState = StateValueFrom<typeof provisioningRun>;
-
-function reasonOf(context: RunColumns, event: RunEvent): string | null {
-  switch (event.type) {
-    case "fail":
-    case "completePartially":
-      return event.reason;
-    case "reject":
-      return `REJECTED: ${event.reason}`;
-    case "supersede":
-      return `SUPERSEDED: ${event.reason}`;
-    case "cancel":
-      return `CANCELLED: ${event.reason}`;
-    case "expire":
-      return "EXPIRED: the plan was neither decided nor applied in time";
-    case "loseExecutor":
-      return "EXECUTOR_LOST: the executor ended without saying how far it got";
-    case "resolve":
-      return `RESOLVED: ${event.resolution}`;
-    default:
-      return context.reason;
-  }
-}

@@ -1,6 +1,7 @@
 import { commit } from "@runtime-cloud/eventing/commit";
 import { accept } from "@runtime-cloud/eventing/decision";
-import { provisioningRun, type RunEvent } from "@runtime-cloud/state-machines/provisioning-run";
+import { provisioningRun } from "@runtime-cloud/state-machines/provisioning-run";
+import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run-columns";
 import type { Prisma } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";
 import { PLAN_EXPIRY } from "./deadline-kinds.ts";

@@ -1,7 +1,7 @@
 import { deadlineCause } from "@runtime-cloud/eventing/cause";
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
-import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run";
+import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run-columns";
 import { advanceRun } from "./advance-run.ts";
 import type { Context } from "./context.ts";
 import { EXECUTOR_LOST, PLAN_EXPIRY, RUN_QUEUE_SWEEP } from "./deadline-kinds.ts";

@@ -1,5 +1,5 @@
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
-import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run";
+import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run-columns";
 import { advanceRun, type RunExtras } from "./advance-run.ts";
 import { approvalDue } from "./approval-rule.ts";
 import type { Context, ServiceUnit } from "./context.ts";

@@ -6,6 +6,7 @@ import type { EngineSignals } from "./engines/engine.ts";
 import { type HeldRun, LEASE_SECONDS } from "./held-run.ts";
 
 const BEAT_MS = 3_000;
+const SETTLE_MS = 1_000;
 
 const beatRow = z.object({ state: z.string(), forceRequested: z.boolean(), until: z.date() });
 
@@ -42,6 +43,8 @@ async function beat(context: Context, held: HeldRun, { interrupt, kill, done }: 
     const answer = await renew(context, held);
     if (answer === "away" && performance.now() - renewedAt < LEASE_SECONDS * 1_000) continue;
     if (answer === "away" || answer === "lost") {
+      // A run that has just ended is nobody's either: its executor is about to say that it is done.
+      if (!(await pause(SETTLE_MS, done))) return;
       context.logger.warn({ runId: held.run.id, answer }, "run lost: its engine is stopped");
       interrupt.abort();
       if (await pause(context.settings.CANCEL_GRACE_SECONDS * 1_000, done)) kill.abort();

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run";
+import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run-columns";
 import type { ApplyOutcome, EngineFailure, Planned, PlanOutcome } from "./engines/engine.ts";
 import type { Receipt } from "./engines/receipt.ts";
 import { jsonObject } from "./json-object.ts";
