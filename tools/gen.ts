@@ -19,6 +19,10 @@ async function main(args: string[]): Promise<number> {
     console.error(`${options}\n\n${USAGE}`);
     return 2;
   }
+  if (options.help) {
+    console.log(USAGE);
+    return 0;
+  }
   if (options.check) return check();
   await generateClients(root);
   await generate(root, documents.map(documentGenerator));
@@ -26,9 +30,13 @@ async function main(args: string[]): Promise<number> {
 }
 
 /** The options, or what is wrong with them. */
-function parse(args: string[]): { check: boolean } | string {
+function parse(args: string[]): { check: boolean; help: boolean } | string {
   try {
-    return parseArgs({ args, options: { check: { type: "boolean", default: false } } }).values;
+    const options = {
+      check: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    } as const;
+    return parseArgs({ args, options }).values;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

@@ -23,6 +23,7 @@ on the server of DATABASE_ADMIN_URL, or else on the embedded server, created if 
 const NAME = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 
 type Command = { verb: "deploy" | "status"; services: readonly ServiceName[]; one: boolean } | NewCommand;
+type Help = { verb: "help" };
 type NewCommand = { verb: "new"; services: readonly ServiceName[]; one: boolean; name: string };
 
 process.exitCode = await main(process.argv.slice(2));
@@ -33,6 +34,10 @@ async function main(args: string[]): Promise<number> {
     console.error(`${command}\n\n${USAGE}`);
     return 2;
   }
+  if (command.verb === "help") {
+    console.log(USAGE);
+    return 0;
+  }
   try {
     return await withServer(command.one, (server) => run(command, server));
   } catch (error) {
@@ -42,13 +47,14 @@ async function main(args: string[]): Promise<number> {
 }
 
 /** The command, or what is wrong with it. */
-function parse(args: string[]): Command | string {
+function parse(args: string[]): Command | Help | string {
   try {
     const { values, positionals } = parseArgs({
       args,
       allowPositionals: true,
-      options: { service: { type: "string" } },
+      options: { service: { type: "string" }, help: { type: "boolean", short: "h" } },
     });
+    if (values.help === true) return { verb: "help" };
     const [verb, name, ...rest] = positionals;
     if (values.service !== undefined && !isServiceName(values.service)) return `Unknown service: ${values.service}`;
     const target = {

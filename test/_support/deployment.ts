@@ -51,10 +51,10 @@ export async function deploy(
     queues: { REDIS_URL: server.url },
     stop: () => stopAll(server, Object.values(databases), folder),
   };
-  const env = { LOCAL_ISSUER_FILE: issuerFile, TARGETS_DIR: targetsDir, WORK_DIR: join(folder, "work") };
   const processes = await deployment({
     infrastructure,
-    env,
+    folders: { issuerFile, targetsDir, workDir: join(folder, "work") },
+    env: {},
     queuePrefix: prefix,
     baselineProgram: programs.baseline,
     logLevel: "error",

@@ -49,7 +49,11 @@ export async function startCapacity({
   const context: Context = {
     client: opened.client,
     pool: opened.pool,
-    settings: settings.parse({ DATABASE_URL: url }),
+    settings: settings.parse({
+      DATABASE_URL: url,
+      REDIS_URL: "redis://unused",
+      SUBSCRIBERS: "ExecutionCapacityService",
+    }),
     clock: systemClock,
     newId: uuidv7,
     logger,

@@ -83,6 +83,8 @@ export async function startIacProvisioning(changes: Record<string, string> = {})
     pool: opened.pool,
     settings: settings.parse({
       DATABASE_URL: url,
+      REDIS_URL: "redis://unused",
+      SUBSCRIBERS: "IaCProvisioningService",
       PROGRAMS_DIR: programs,
       TARGETS_DIR: targets,
       WORK_DIR: path.join(folder, "work"),

@@ -56,7 +56,13 @@ export async function startEnvironments(): Promise<EnvironmentService> {
     { url, applicationName: "test", onError: () => undefined },
     (adapter) => new PrismaClient({ adapter }),
   );
-  const given = settings.parse({ DATABASE_URL: url, PROVISIONING_URL: provisioningServer.url, SERVICE_TOKEN: "test" });
+  const given = settings.parse({
+    DATABASE_URL: url,
+    REDIS_URL: "redis://unused",
+    SUBSCRIBERS: "RuntimeEnvironmentService",
+    PROVISIONING_URL: provisioningServer.url,
+    SERVICE_TOKEN: "test",
+  });
   const provisioning = peer(IaCProvisioningService, given.PROVISIONING_URL, given);
   const enqueued: string[] = [];
   const context: Context = {

@@ -8,6 +8,7 @@ import {
 import {
   AttemptOutcomeRecordedSchema,
   EnvironmentCreatedSchema,
+  PromotionApprovedSchema,
   SandboxReleasedSchema,
 } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
 import { LeaseState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
@@ -23,7 +24,7 @@ import {
 import { eventCatalogue, eventNamed, eventOf, eventOnTopic } from "@runtime-cloud/eventing/event-catalogue";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { principalKey } from "@runtime-cloud/service-kit/principal";
-import { attemptRecorded, sandboxReleased } from "./control-plane-events.ts";
+import { attemptRecorded, promotionApproved, sandboxReleased } from "./control-plane-events.ts";
 
 const leaseId = uuidv7();
 const meta: EventMeta = {
@@ -85,6 +86,7 @@ test.each([
   ["another version", { ...sandboxReleased(), specversion: "0.3" }, /specversion: /],
   ["an id that is no UUID", { ...sandboxReleased(), id: "42" }, /id: /],
   ["no tenant", { ...sandboxReleased(), tenantid: undefined }, /tenantid: /],
+  ["a tenant that can't be stored", { ...sandboxReleased(), tenantid: "a\0b" }, /tenantid: holds a NUL character/],
   ["data that is no object", { ...sandboxReleased(), data: [1] }, /data: /],
 ])("refuses an envelope with %s, naming the field", (_what, data, problem) => {
   expect(() => parseCloudEvent(data)).toThrow(MalformedEvent);
@@ -107,6 +109,16 @@ test("refuses an event that breaks its rules, never quoting its values", () => {
   const secret = "hunter2-not-a-uuid";
   expect(() => decode(SandboxReleasedSchema, sandboxReleased({ sandboxId: secret }))).toThrow(/sandbox_id/);
   expect(() => decode(SandboxReleasedSchema, sandboxReleased({ sandboxId: secret }))).not.toThrow(secret);
+});
+
+test.each([
+  ["a NUL character", "a\0b", /parameters\["deep"\]\[0\] holds a NUL character/],
+  ["half of a surrogate pair", "\ud83d", /parameters\["deep"\]\[0\] holds half of a surrogate pair/],
+])("refuses an event with %s anywhere", (_what, text, problem) => {
+  const event = promotionApproved({ parameters: { deep: [text] } });
+  expect(() => decode(PromotionApprovedSchema, event)).toThrow(MalformedEvent);
+  expect(() => decode(PromotionApprovedSchema, event)).toThrow(problem);
+  expect(() => decode(PromotionApprovedSchema, promotionApproved())).not.toThrow();
 });
 
 test("catalogues every event once by name and topic, with its producer and consumers", () => {

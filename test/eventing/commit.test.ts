@@ -115,7 +115,7 @@ test("refuses what the machine refuses, saying what it would have taken", async 
   const retired = { ...created, state: "RETIRED" as const };
   expect(() => accept(quota, retired, { type: "retire" })).toThrow(IllegalTransition);
   expect(() => accept(quota, retired, { type: "retire" })).toThrow(
-    `Quota ${created.id} is RETIRED: retire refused (not-in-this-state)`,
+    `Quota ${created.id} is RETIRED, which is final: retire refused`,
   );
 });
 

@@ -20,7 +20,20 @@ export function attemptRecorded(data: Record<string, string> = {}): CloudEvent {
   });
 }
 
-function event(type: string, data: Record<string, string>, envelope: Partial<CloudEvent> = {}): CloudEvent {
+export function promotionApproved(data: CloudEvent["data"] = {}): CloudEvent {
+  return event("promotion.promotions.v1.promotion-approved", {
+    promotionId: uuidv7(),
+    tenantId: "tenant-a",
+    projectId: "project-1",
+    environmentId: "environment-1",
+    releaseId: uuidv7(),
+    approvalId: uuidv7(),
+    programVersion: "1.0.0",
+    ...data,
+  });
+}
+
+function event(type: string, data: CloudEvent["data"], envelope: Partial<CloudEvent> = {}): CloudEvent {
   return {
     specversion: "1.0",
     id: uuidv7(),

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { QuotaChangedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
 import { deadlinesOf, startDeadlines } from "@runtime-cloud/eventing/deadlines";
@@ -12,7 +13,9 @@ import { startWorkQueue } from "@runtime-cloud/eventing/work-queue";
 import { until } from "@runtime-cloud/local-servers/until";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";
+import pg from "pg";
 import { z } from "zod";
+import { emptyDatabase } from "../_support/database.ts";
 import { setNewQuota } from "./quotas.ts";
 import { openServiceDatabase, type ServiceDatabase } from "./service-database.ts";
 
@@ -20,6 +23,9 @@ import { openServiceDatabase, type ServiceDatabase } from "./service-database.ts
 
 const logger = silentLogger();
 const subscriber = "StudioBff";
+/** BullMQ's MIGRATION_ADVISORY_LOCK_KEY: whoever holds it creates the tables. */
+const MIGRATION_LOCK = 0x42554c4c;
+const LONGER_THAN_REDIS_MAY_TAKE_MS = 2_500;
 let database: ServiceDatabase;
 let backend: QueueBackend;
 
@@ -30,6 +36,27 @@ beforeAll(async () => {
 afterAll(async () => {
   await backend.close();
   await database.close();
+});
+
+test("several queues wait at once while the very first use creates the tables", async () => {
+  const { url, drop } = await emptyDatabase();
+  const other = new pg.Client({ connectionString: url });
+  await other.connect();
+  await other.query("SELECT pg_advisory_lock($1, hashtext('runtime_cloud_queues'))", [MIGRATION_LOCK]);
+  const fresh = postgresBackend({ url, prefix: "{runtime-cloud}", logger });
+  const names = ["first", "second", "third"];
+  const adding = Promise.all(names.map((name) => fresh.add(name, [{ name: "job", data: {} }])));
+  const waiting = async () => {
+    const { rowCount } = await other.query("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
+    return rowCount === names.length || undefined;
+  };
+  await Promise.all([until("all wait", 10_000, waiting), setTimeout(LONGER_THAN_REDIS_MAY_TAKE_MS)]);
+  await other.query("SELECT pg_advisory_unlock_all()");
+  await adding;
+  await Promise.all(names.map(async (name) => expect(await fresh.queue(name).getWaitingCount()).toBe(1)));
+  await fresh.close();
+  await other.end();
+  await drop();
 });
 
 test("brings an event from the outbox to its handler, and redrives a parked one", async () => {

@@ -197,6 +197,6 @@ test("refuses a Redis that may evict jobs, saying how to set it right", async ()
 
 test("refuses a subscriber that consumes nothing", () => {
   expect(() => startRelay({ pool: database.pool, backend, subscribers: ["Typo"], logger })).toThrow(
-    "SUBSCRIBERS names Typo, which consumes no event",
+    /SUBSCRIBERS names Typo, which no event is delivered to; the names that exist: .*StudioBff/,
   );
 });

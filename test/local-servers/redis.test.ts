@@ -2,9 +2,6 @@ import { startRedis } from "@runtime-cloud/local-servers/redis";
 import { findRedisServer } from "@runtime-cloud/local-servers/redis-server";
 import { afterEach, expect, test } from "@jest/globals";
 import { Redis } from "ioredis";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 
 const path = process.env["PATH"];
 
@@ -37,21 +34,6 @@ test("a new server takes the place of one that was killed, with nothing of its d
     expect(await ask(second.url, (client) => client.get("key"))).toBeNull();
   } finally {
     await second.stop();
-  }
-});
-
-test("keeps its data where it is given a folder", async () => {
-  const dataDir = mkdtempSync(join(tmpdir(), "runtime-cloud-test-"));
-  try {
-    const first = await startRedis({ dataDir });
-    await ask(first.url, (client) => client.set("key", "value"));
-    await first.stop();
-
-    const second = await startRedis({ dataDir });
-    expect(await ask(second.url, (client) => client.get("key"))).toBe("value");
-    await second.stop();
-  } finally {
-    rmSync(dataDir, { recursive: true });
   }
 });
 

@@ -9,7 +9,12 @@ const settings = sharedSettings.safeExtend({
   VAULT_KEY: secret("the key of the vault").min(8, { error: "is shorter than 8 characters" }),
 });
 
-const good = { DATABASE_URL: "postgres://app:hunter2@localhost/app", VAULT_KEY: "long enough" };
+const good = {
+  DATABASE_URL: "postgres://app:hunter2@localhost/app",
+  REDIS_URL: "redis://localhost",
+  SUBSCRIBERS: "AuditService",
+  VAULT_KEY: "long enough",
+};
 const auth = { AUTH_ISSUER: "https://id", AUTH_AUDIENCE: "runtime-cloud", AUTH_JWKS_FILE: "/etc/jwks.json" };
 
 function problemsOf(env: Record<string, string>): readonly string[] {
@@ -33,18 +38,31 @@ describe("readConfig", () => {
 
   test("refuses with every problem at once, each with the variable, its value and what it wants", () => {
     const problems = problemsOf({ PORT: "abc", PLAN_SECONDS: "0", LOG_LEVEL: "loud", VAULT_KEY: "k3y" });
-    expect(problems).toHaveLength(5);
+    expect(problems).toHaveLength(7);
     expect(problems.join("\n")).toMatch(/^PORT="abc" is not a port from 0 to 65535; it wants: the port of the API/m);
     expect(problems.join("\n")).toMatch(/^PLAN_SECONDS="0" is not a whole number from 1 to 86400; it wants: how long/m);
     expect(problems.join("\n")).toMatch(/^LOG_LEVEL="loud" is not one of trace, debug, info, warn, error, silent/m);
     expect(problems.join("\n")).toMatch(/^DATABASE_URL is not set; it wants: postgres:\/\/user/m);
+    expect(problems.join("\n")).toMatch(
+      /^SUBSCRIBERS is not set; it wants: the services of this deployment that events/m,
+    );
+    expect(problems.join("\n")).toMatch(
+      /^REDIS_URL is not set, and neither is QUEUE_DATABASE_URL: .*; it wants: redis:/m,
+    );
     expect(problems.join("\n")).toMatch(/^VAULT_KEY \(value hidden\) is shorter than 8 characters/m);
   });
 
   test("never shows a secret, nor the password in a URL", () => {
-    const message = problemsOf({ DATABASE_URL: "mysql://app:hunter2@db/app", VAULT_KEY: "k3y" }).join("\n");
+    const message = problemsOf({ ...good, DATABASE_URL: "mysql://app:hunter2@db/app", VAULT_KEY: "k3y" }).join("\n");
     expect(message).toMatch(/DATABASE_URL \(value hidden\) is not a URL that starts with postgres:\/\//);
     expect(message).not.toMatch(/hunter2|k3y/);
+  });
+
+  test("takes queues in either place, and reports a wrong address of theirs once", () => {
+    const QUEUE_DATABASE_URL = "postgres://localhost/queues";
+    expect(readConfig(settings, { ...good, REDIS_URL: "", QUEUE_DATABASE_URL })).toMatchObject({ QUEUE_DATABASE_URL });
+    expect(problemsOf({ ...good, REDIS_URL: "http://localhost" })).toHaveLength(1);
+    expect(problemsOf({ ...good, REDIS_URL: "", QUEUE_DATABASE_URL: "redis://localhost" })).toHaveLength(1);
   });
 
   test.each(["HOST", "ADMIN_HOST"])("refuses %s beyond loopback without authentication", (variable) => {
@@ -99,6 +117,7 @@ describe("describeSettings", () => {
 
   test("says what is required and what the defaults are", () => {
     expect(rows.get("DATABASE_URL")).toMatchObject({ required: true, default: undefined });
+    expect(rows.get("SUBSCRIBERS")).toMatchObject({ required: true, default: undefined });
     expect(rows.get("PORT")).toMatchObject({ required: false, default: "7101" });
     expect(rows.get("REDIS_URL")).toMatchObject({ required: false, default: undefined });
   });

@@ -84,6 +84,18 @@ describe("a domain error leaves as its code with details, and isn't logged as an
     expect(errorLines()).toEqual([]);
   });
 
+  test("IllegalTransition from a final state says that it is final, and nothing is allowed", async () => {
+    const run = { aggregate: "ProvisioningRun", id: "R1", state: "APPLIED", event: "cancel" };
+    const refused = await askRefused(new IllegalTransition({ ...run, reason: "not-in-this-state", allowed: [] }));
+    expect(refused.code).toBe(Code.FailedPrecondition);
+    expect(refused.rawMessage).toBe("ProvisioningRun R1 is APPLIED, which is final: cancel refused");
+    expect(refused.findDetails(ErrorInfoSchema)).toMatchObject([
+      { reason: "NOT_IN_THIS_STATE", metadata: { ...run, allowed: "" } },
+    ]);
+    const held = await askRefused(new IllegalTransition({ ...run, reason: "being-applied", allowed: [] }));
+    expect(held.rawMessage).toBe("ProvisioningRun R1 is APPLIED: cancel refused (being-applied)");
+  });
+
   test("InvalidInput, with its violations", async () => {
     const refused = await askRefused(new InvalidInput([{ field: "planDigest", description: "is another plan's" }]));
     expect(refused.code).toBe(Code.InvalidArgument);

@@ -51,6 +51,52 @@ test("an invalid message inside a stream ends it, after the valid ones were answ
   expect(refused.rawMessage).toMatch(/^word: /);
 });
 
+const NUL = "a\0b";
+
+test("INVALID_ARGUMENT names every string that can't be stored, wherever it is", async () => {
+  const ask = createClient(ProbeService, transport).ask({
+    question: NUL,
+    lineItems: [{ holderId: "0198f7a0-0000-7000-8000-000000000000" }, { holderId: NUL }],
+    labels: { team: NUL, [NUL]: "ok" },
+    parameters: { fine: ["yes", 1, null, { deep: NUL }], [NUL]: true },
+  });
+  const refused = await refusalOf(ask);
+  expect(refused.code).toBe(Code.InvalidArgument);
+  const [badRequest] = refused.findDetails(BadRequestSchema);
+  const unstorable = badRequest?.fieldViolations.filter(({ description }) => description.includes("NUL character"));
+  expect(unstorable?.map(({ field }) => field).sort()).toEqual([
+    String.raw`labels["a\u0000b"]`,
+    'labels["team"]',
+    "lineItems[1].holderId",
+    String.raw`parameters["a\u0000b"]`,
+    'parameters["fine"][3]["deep"]',
+    "question",
+  ]);
+});
+
+test("half of a surrogate pair, which only JSON can carry, is refused too", async () => {
+  const response = await fetch(`${probe.server.url}/${ProbeService.typeName}/Ask`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${probe.token}`, "content-type": "application/json" },
+    body: String.raw`{"question": "whole: \ud83d\ude00", "parameters": {"mood": "\ud83d"}}`,
+  });
+  expect(response.status).toBe(400);
+  expect(await response.json()).toMatchObject({
+    code: "invalid_argument",
+    message: 'parameters["mood"]: holds half of a surrogate pair, which is no character',
+  });
+});
+
+test("a NUL character inside a stream ends it", async () => {
+  async function* words() {
+    yield { word: "fine" };
+    yield { word: NUL };
+  }
+  const refused = await refusalOf(collect(createClient(ProbeService, transport).chat(words())));
+  expect(refused.code).toBe(Code.InvalidArgument);
+  expect(refused.findDetails(BadRequestSchema)[0]?.fieldViolations).toMatchObject([{ field: "word" }]);
+});
+
 test("who may not call isn't told what is wrong with the fields", async () => {
   const stranger = createGrpcJsTransport({ address: `127.0.0.1:${probe.server.port}` });
   const client = createClient(ProbeService, stranger);

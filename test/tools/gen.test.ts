@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 import { isFresh, refresh } from "../../tools/gen/fingerprint.ts";
 import type { Generator } from "../../tools/gen/generator.ts";
@@ -37,6 +39,14 @@ test("one that failed runs again, even where an earlier run had succeeded", asyn
   const failing = { ...generator(), run: () => Promise.reject(new Error("no")) };
   await expect(refresh(root, failing)).rejects.toThrow("no");
   expect(isFresh(root, generator())).toBe(false);
+});
+
+test.each(["--help", "-h"])("gen %s prints how it is used and succeeds", (option) => {
+  const program = fileURLToPath(new URL("../../tools/gen.ts", import.meta.url));
+  const command = ["--import", "tsx", program, option];
+  const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: "utf8" });
+  expect(stdout).toMatch(/^Usage: npm run gen/);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
 });
 
 function generator(): Generator {

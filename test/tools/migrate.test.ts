@@ -21,6 +21,12 @@ test.each([
   expect(stderr).toContain("Usage: npm run migrate -- deploy");
 });
 
+test.each([[["--help"]], [["-h"]], [["new", "--help"]]])("migrate %j prints how it is used and succeeds", (args) => {
+  const { status, stdout, stderr } = migrate(args);
+  expect(stdout).toMatch(/^Usage: npm run migrate -- deploy/);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+});
+
 test("status shows each migration of a service with its state", () => {
   const { status, stdout } = migrate(["status", "--service", "execution-capacity"], {
     DATABASE_URL: fromSetUp("TEST_DATABASE_ADMIN_URL"),

@@ -8,6 +8,8 @@ import {
   toJson,
 } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
+import { jsonPath } from "@runtime-cloud/service-kit/json-path";
+import { textProblem, unstorableTexts } from "@runtime-cloud/service-kit/storable-text";
 import type { IntegrationEvent } from "@runtime-cloud/state-machines/integration-event";
 import { z } from "zod";
 import type { Cause } from "./cause.ts";
@@ -16,8 +18,12 @@ import { eventNamed, eventOf } from "./event-catalogue.ts";
 /** Longest envelope, as JSON in UTF-8. What is larger is fetched from its service by id. */
 export const MAX_ENVELOPE_BYTES = 64 * 1024;
 
-const text = z.string().min(1).max(512);
-const id = z.string().min(1).max(128);
+const storable = z.string().superRefine((value, context) => {
+  const message = textProblem(value);
+  if (message !== undefined) context.addIssue({ code: "custom", message });
+});
+const text = storable.min(1).max(512);
+const id = storable.min(1).max(128);
 
 const cloudEventSchema = z.object({
   specversion: z.literal("1.0"),
@@ -120,7 +126,9 @@ const validator = createValidator();
 function valid<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): MessageShape<Desc> {
   const { error } = validator.validate(schema, message);
   if (error) throw new MalformedEvent(`${schema.name} breaks its rules: ${error.message}`, { cause: error });
-  return message;
+  const [unstorable] = unstorableTexts(schema, message);
+  if (!unstorable) return message;
+  throw new MalformedEvent(`${schema.name}: ${jsonPath(unstorable.path)} ${unstorable.problem}`);
 }
 
 function read<Desc extends DescMessage>(schema: Desc, data: JsonObject): MessageShape<Desc> {

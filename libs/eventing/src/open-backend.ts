@@ -5,7 +5,7 @@ import { postgresBackend } from "./postgres-backend.ts";
 import type { QueueBackend } from "./queue-backend.ts";
 import { redisBackend } from "./redis-backend.ts";
 
-/** The queues that the settings name. Throws ConfigError when they name none, or a Redis that may drop jobs. */
+/** The queues that the settings name. Throws ConfigError for a Redis that may drop jobs. */
 export async function openBackend(settings: SharedSettings, logger: Logger): Promise<QueueBackend> {
   const backend = chosen(settings, logger);
   try {
@@ -21,7 +21,5 @@ function chosen(settings: SharedSettings, logger: Logger): QueueBackend {
   const { REDIS_URL, QUEUE_DATABASE_URL, QUEUE_PREFIX: prefix } = settings;
   if (REDIS_URL !== undefined) return redisBackend({ url: REDIS_URL, prefix, logger });
   if (QUEUE_DATABASE_URL !== undefined) return postgresBackend({ url: QUEUE_DATABASE_URL, prefix, logger });
-  throw new ConfigError([
-    "REDIS_URL is not set; it wants: redis://host:port of the queues' Redis or Valkey (or set QUEUE_DATABASE_URL, for queues in PostgreSQL)",
-  ]);
+  throw new Error("settings without REDIS_URL and QUEUE_DATABASE_URL: sharedSettings refuses those");
 }

@@ -13,6 +13,8 @@ export interface PostgresBackendOptions {
 /** Of each queue, and of each worker beside its listening connection. */
 const MAX_CONNECTIONS = 2;
 const CONNECT_TIMEOUT_MS = 2_000;
+/** The first use of all creates the tables, and whoever comes meanwhile waits for that. */
+const FIRST_USE_MS = 20_000;
 
 /** BullMQ's queues over PostgreSQL, for a run where no Redis is. */
 export function postgresBackend({ url, prefix, logger }: PostgresBackendOptions): QueueBackend {
@@ -31,6 +33,7 @@ export function postgresBackend({ url, prefix, logger }: PostgresBackendOptions)
     prefix,
     logger,
     check: () => Promise.resolve("ready"),
+    connectMs: FIRST_USE_MS,
   });
 }
 

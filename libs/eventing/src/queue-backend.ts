@@ -62,6 +62,8 @@ export interface BackendParts {
   prefix: string;
   logger: Logger;
   check: QueueBackend["check"];
+  /** How long a queue's first use may wait for its connection. */
+  connectMs?: number;
 }
 
 const CONNECT_MS = 2_000;
@@ -69,7 +71,8 @@ const ADD_MS = 5_000;
 const GRACE_MS = 10_000;
 const DISCONNECT_MS = 1_000;
 
-export function queueBackend({ factory, producer, consumer, prefix, logger, check }: BackendParts): QueueBackend {
+export function queueBackend(parts: BackendParts): QueueBackend {
+  const { factory, producer, consumer, prefix, logger, check, connectMs = CONNECT_MS } = parts;
   const queues = new Map<string, JobQueue>();
   const workers: JobWorker[] = [];
 
@@ -93,7 +96,7 @@ export function queueBackend({ factory, producer, consumer, prefix, logger, chec
     check,
     async add(name, jobs) {
       const target = queue(name);
-      await within(CONNECT_MS, target.waitUntilReady(), `queue ${name} is out of reach`);
+      await within(connectMs, target.waitUntilReady(), `queue ${name} is out of reach`);
       await within(ADD_MS, target.addBulk([...jobs]), `queue ${name} doesn't answer`);
     },
     worker(name, process, { concurrency }) {

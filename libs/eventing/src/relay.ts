@@ -6,6 +6,7 @@ import { inboxJob, inboxOf } from "./inbox-job.ts";
 import { listenToOutbox } from "./outbox-listener.ts";
 import type { QueueBackend } from "./queue-backend.ts";
 import { holdMark } from "./queue-marks.ts";
+import { refuseUnknownSubscribers } from "./subscribers.ts";
 import { wakeable } from "./wake.ts";
 
 export interface RelayOptions {
@@ -42,7 +43,8 @@ const MAX_BACKOFF_MS = 5_000;
 
 /**
  * Publishes the outbox: every event goes to the inbox of each subscriber that the catalogue names and the deployment
- * has. Several relays share the work. An event is published at least once, in no certain order.
+ * has. Several relays share the work. An event is published at least once, in no certain order. Throws ConfigError for
+ * a subscriber that the catalogue doesn't know.
  */
 export function startRelay({ pool, backend, subscribers, logger, random = Math.random }: RelayOptions): Relay {
   const consumersOf = deliveries(subscribers);
@@ -132,9 +134,7 @@ async function deliver(backend: QueueBackend, rows: OutboxRow[], consumersOf: Ma
 
 /** Of every topic in the catalogue, its consumers that this deployment has. */
 function deliveries(subscribers: readonly string[]): Map<string, string[]> {
-  const known = new Set(eventCatalogue.flatMap(({ consumers }) => consumers));
-  const unknown = subscribers.filter((name) => !known.has(name));
-  if (unknown.length > 0) throw new Error(`SUBSCRIBERS names ${unknown.join(", ")}, which consumes no event`);
+  refuseUnknownSubscribers(subscribers);
   return new Map(
     eventCatalogue.map(({ topic, consumers }) => [topic, consumers.filter((name) => subscribers.includes(name))]),
   );

@@ -16,6 +16,7 @@ export async function runService<
 >(definition: ServiceDefinition<Client, Tx, Settings>): Promise<never> {
   const { LOG_LEVEL, LOG_FORMAT } = process.env;
   const logger = createLogger({ service: definition.name, level: levelOr(LOG_LEVEL), pretty: LOG_FORMAT === "pretty" });
+  endWithParent();
   return runUntilSignal(
     definition.name,
     async () => {
@@ -25,6 +26,12 @@ export async function runService<
     },
     logger,
   );
+}
+
+/** A process that was started with a channel to its parent is nobody's once that closes. */
+function endWithParent(): void {
+  process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  process.channel?.unref();
 }
 
 async function showToken(issuer: LocalIssuer): Promise<void> {

@@ -1,4 +1,4 @@
-import { startAdmin, type Admin } from "@runtime-cloud/service-kit/admin";
+import { startAdmin } from "@runtime-cloud/service-kit/admin";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { openDatabase } from "@runtime-cloud/service-kit/database";
 import { createHealth } from "@runtime-cloud/service-kit/health";
@@ -6,12 +6,14 @@ import { identify } from "@runtime-cloud/service-kit/identity";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { standardInterceptors } from "@runtime-cloud/service-kit/interceptors";
 import type { Running } from "@runtime-cloud/service-kit/lifecycle";
+import { listeningAt } from "@runtime-cloud/service-kit/listen-problem";
 import type { LocalIssuer } from "@runtime-cloud/service-kit/local-issuer";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import { createMetrics } from "@runtime-cloud/service-kit/metrics";
 import { allScopes } from "@runtime-cloud/service-kit/scopes";
 import { serve } from "@runtime-cloud/service-kit/serve";
 import type { SharedSettings } from "@runtime-cloud/service-kit/settings";
+import { Started } from "@runtime-cloud/service-kit/started";
 import { tlsFromSettings } from "@runtime-cloud/service-kit/tls";
 import { DASHBOARD_PATH, dashboard } from "./dashboard.ts";
 import { databaseNow } from "./database-clock.ts";
@@ -26,6 +28,7 @@ import type { DatabaseClient, ServiceDefinition } from "./service-definition.ts"
 import { serviceMetrics } from "./service-metrics.ts";
 import { serviceProbes } from "./service-probes.ts";
 import type { SqlTransaction } from "./sql-transaction.ts";
+import { refuseUnknownSubscribers } from "./subscribers.ts";
 import { enqueueWork } from "./work-queue.ts";
 
 export interface RunningService extends Running {
@@ -39,7 +42,8 @@ export interface RunningService extends Running {
 
 /**
  * Brings a service up: database, queues, relay, inbox, deadlines, API, admin. It starts whatever the others do, and
- * without its database or queues too: then it is not ready until they are there.
+ * without its database or queues too: then it is not ready until they are there. Rejects with ConfigError for settings
+ * that turn out to be wrong; whatever was started by then is stopped again.
  *
  * `stop` drains: health says NOT_SERVING, calls under way end, workers finish, connections close.
  */
@@ -48,10 +52,27 @@ export async function startService<
   Tx extends SqlTransaction,
   Settings extends SharedSettings,
 >(definition: ServiceDefinition<Client, Tx, Settings>, given: Settings, logger: Logger): Promise<RunningService> {
+  const started = new Started();
+  try {
+    return await start(definition, given, logger, started);
+  } catch (error) {
+    await started
+      .stop()
+      .catch((err: unknown) => logger.warn({ err }, "what was started before a failure stays behind"));
+    throw error;
+  }
+}
+
+async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransaction, Settings extends SharedSettings>(
+  definition: ServiceDefinition<Client, Tx, Settings>,
+  given: Settings,
+  logger: Logger,
+  started: Started,
+): Promise<RunningService> {
   const { name, subscriber } = definition;
+  refuseUnknownSubscribers(given.SUBSCRIBERS);
   const { verifier, settings, localIssuer } = await identify(given, { subject: subscriber, scopes: allScopes });
   const tls = await tlsFromSettings(settings);
-  const backend = await openBackend(settings, logger);
   const database = openDatabase(
     {
       url: settings.DATABASE_URL,
@@ -61,7 +82,10 @@ export async function startService<
     },
     definition.client,
   );
+  started.add(() => database.close());
   const { client, pool } = database;
+  const backend = await openBackend(settings, logger);
+  started.add(() => backend.close());
 
   const context: ServiceContext<Client, Settings> = {
     client,
@@ -74,11 +98,13 @@ export async function startService<
     enqueue: (queue, id, data) => enqueueWork(backend, queue, id, data),
   };
   const parts = await definition.parts(context);
+  started.add(async () => parts.stop?.());
 
   const metrics = createMetrics({ service: name });
   const relay = startRelay({ pool, backend, subscribers: settings.SUBSCRIBERS, logger });
   const { marks, prefix } = backend;
   const watch = marks && watchQueues({ pool, marks, prefix, service: name, onLoss: relay.wake, newId: uuidv7, logger });
+  started.add(() => Promise.all([relay.stop(), watch?.stop()]));
   const observe = serviceMetrics(metrics.registry, relay, pool);
   const { handlers } = parts;
   // An inbox without handlers would take its events in, and do nothing about them.
@@ -96,45 +122,34 @@ export async function startService<
     observe: observe.deadline,
   });
   const workers = parts.workQueues.map((queue) => queue.start(backend, logger));
-
   const graceMs = settings.SHUTDOWN_GRACE_SECONDS * 1_000;
+  started.add(() => Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox?.stop(), deadlines.stop()]));
+
   const health = createHealth({ services: parts.services, probes: serviceProbes(pool) });
-  const api = await serve({
-    host: settings.HOST,
-    port: settings.PORT,
-    routes: parts.routes,
-    interceptors: standardInterceptors({ logger, verifier, metrics }),
-    services: parts.services,
-    health,
-    logger,
-    graceMs,
-    ...(tls && { tls }),
-  });
-  const admin: Admin = await startAdmin({
-    host: settings.ADMIN_HOST,
-    port: settings.ADMIN_PORT,
-    health,
-    metrics,
-    verifier,
-    logger,
-  });
+  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT } = settings;
+  const api = await listeningAt(
+    { host: HOST, port: PORT, hostVariable: "HOST", portVariable: "PORT" },
+    serve({
+      host: HOST,
+      port: PORT,
+      routes: parts.routes,
+      interceptors: standardInterceptors({ logger, verifier, metrics }),
+      services: parts.services,
+      health,
+      logger,
+      graceMs,
+      ...(tls && { tls }),
+    }),
+  );
+  started.add(() => api.drain());
+  const admin = await listeningAt(
+    { host: ADMIN_HOST, port: ADMIN_PORT, hostVariable: "ADMIN_HOST", portVariable: "ADMIN_PORT" },
+    startAdmin({ host: ADMIN_HOST, port: ADMIN_PORT, health, metrics, verifier, logger }),
+  );
+  started.addLast(() => admin.close());
   const queues = [inboxOf(subscriber), deadlinesOf(name), ...parts.workQueues.map((queue) => queue.name)];
   admin.mount(DASHBOARD_PATH, dashboard(backend, queues));
   logger.info({ url: api.url, admin: admin.url }, `${name} listens`);
 
-  return {
-    url: api.url,
-    adminUrl: admin.url,
-    queues,
-    localIssuer,
-    async stop() {
-      await api.drain();
-      await Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox?.stop(), deadlines.stop()]);
-      await Promise.all([relay.stop(), watch?.stop()]);
-      await parts.stop?.();
-      await backend.close();
-      await database.close();
-      await admin.close();
-    },
-  };
+  return { url: api.url, adminUrl: admin.url, queues, localIssuer, stop: () => started.stop() };
 }

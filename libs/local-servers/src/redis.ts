@@ -1,21 +1,23 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
+import { withFolderLock } from "./folder-lock.ts";
 import { freePort } from "./ports.ts";
+import { lastRedisAccess, writeRedisConfiguration, type RedisAccess } from "./redis-configuration.ts";
+import { probeRedis } from "./redis-probe.ts";
 import { findRedisServer, redisInstallAdvice } from "./redis-server.ts";
-import { startSupervised, type SupervisedProcess } from "./supervised-process.ts";
+import { startSupervised } from "./supervised-process.ts";
 import { until } from "./until.ts";
 
 const START_TIMEOUT_MS = 10_000;
 const STOP_GRACE_MS = 5_000;
-const PING_TIMEOUT_MS = 1_000;
 const START_ATTEMPTS = 3;
+const LOCK_TIMEOUT_MS = START_ATTEMPTS * START_TIMEOUT_MS;
 
 export interface RedisOptions {
-  /** Keeps its data here, written at least each second. Absent: nothing outlives the server. */
+  /** Keeps its data here, written at least each second, by one server at a time. Absent: nothing outlives the server. */
   readonly dataDir?: string;
   /** A free one when absent. Given together with `password`, a new server takes the place of one that was killed. */
   readonly port?: number;
@@ -28,20 +30,50 @@ export interface LocalRedis {
   readonly url: string;
   readonly port: number;
   readonly password: string;
-  /** Ends the server in good order. */
+  /** Ends the server in good order; does nothing when another start's server was joined. */
   stop(): Promise<void>;
-  /** Ends the server as a crash would: at once, nothing written. */
+  /** Ends the server as a crash would: at once, nothing written. Leaves a joined server alone too. */
   kill(): Promise<void>;
 }
 
 /**
- * Starts a private Redis or Valkey of the PATH on 127.0.0.1, with a password and `noeviction`.
+ * Starts a private Redis or Valkey of the PATH on 127.0.0.1, with a password and `noeviction`. A
+ * server that already runs on the same `dataDir` is joined instead, also when two start at once; it ends with the
+ * process that started it.
  *
  * @throws Error that says what to install when the PATH has neither.
+ * @throws Error when the server to join has another port or password than the given one.
  */
 export async function startRedis(options: RedisOptions = {}): Promise<LocalRedis> {
   const command = findRedisServer();
   if (command === undefined) throw new Error(redisInstallAdvice);
+  if (options.dataDir === undefined) return startNew(command, options);
+  const folder = resolve(options.dataDir);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return withFolderLock(folder, LOCK_TIMEOUT_MS, async () => {
+    return (await joinRunning(folder, options)) ?? (await startNew(command, options));
+  });
+}
+
+/** Undefined when no server runs on the folder. */
+async function joinRunning(folder: string, options: RedisOptions): Promise<LocalRedis | undefined> {
+  const access = lastRedisAccess(folder);
+  if (access === undefined) return undefined;
+  const { port, password } = access;
+  const running = `the Redis that runs on ${folder}`;
+  const what = `${running}, on port ${port}; if another program has that port, remove ${join(folder, "redis.conf")}`;
+  const condition = await until(what, START_TIMEOUT_MS, async () => {
+    const now = await probeRedis(access);
+    return now === "unclear" ? undefined : now;
+  });
+  if (condition === "gone") return undefined;
+  if (port !== (options.port ?? port) || password !== (options.password ?? password))
+    throw new Error(`port or password is not that of ${running}, on port ${port}: stop that one, or give neither.`);
+  const leave = () => Promise.resolve();
+  return { url: urlOf(access), port, password, stop: leave, kill: leave };
+}
+
+async function startNew(command: string, options: RedisOptions): Promise<LocalRedis> {
   const attempts = options.port === undefined ? START_ATTEMPTS : 1;
   for (let attempt = 1; ; attempt++) {
     const redis = await attemptStart(command, options, options.port ?? (await freePort()), attempt === attempts);
@@ -58,12 +90,22 @@ async function attemptStart(
 ): Promise<LocalRedis | undefined> {
   const folder = dataDir === undefined ? mkdtempSync(join(tmpdir(), "runtime-cloud-redis-")) : resolve(dataDir);
   const scratch = dataDir === undefined ? folder : undefined;
-  const server = await start(command, folder, configuration(folder, port, password, scratch === undefined), scratch);
+  const logFile = join(folder, "redis.log");
+  const access = { port, password };
+  const server = await startSupervised({
+    command,
+    args: [writeRedisConfiguration(folder, access, scratch === undefined)],
+    logFile,
+    stopSignal: "SIGTERM",
+    killSignal: "SIGKILL",
+    graceMs: STOP_GRACE_MS,
+    scratch,
+  });
   await until("Redis to answer", START_TIMEOUT_MS, async () => {
-    return server.hasEnded() || (await answers(port, password)) || undefined;
+    return server.hasEnded() || (await probeRedis(access)) === "ready" || undefined;
   });
   if (server.hasEnded()) {
-    const said = readFileSync(join(folder, "redis.log"), "utf8").trim();
+    const said = readFileSync(logFile, "utf8").trim();
     if (scratch !== undefined) rmSync(scratch, { recursive: true });
     if (last) throw new Error(`${command} ended at its start and says:\n${said}`);
     return undefined;
@@ -72,62 +114,9 @@ async function attemptStart(
     await server.kill();
     if (scratch !== undefined) rmSync(scratch, { recursive: true, force: true });
   };
-  const url = `redis://:${password}@127.0.0.1:${port}`;
-  return { url, port, password, stop: () => server.stop(), kill };
+  return { url: urlOf(access), port, password, stop: () => server.stop(), kill };
 }
 
-/** The password is in a file that only we can read: arguments are everyone's to see. */
-function configuration(folder: string, port: number, password: string, keepsData: boolean): string {
-  return [
-    "bind 127.0.0.1",
-    `port ${port}`,
-    `requirepass ${password}`,
-    `dir "${folder}"`,
-    "maxmemory-policy noeviction",
-    'save ""',
-    `appendonly ${keepsData ? "yes" : "no"}`,
-    "appendfsync everysec",
-    "daemonize no",
-  ].join("\n");
-}
-
-async function start(
-  command: string,
-  folder: string,
-  config: string,
-  scratch: string | undefined,
-): Promise<SupervisedProcess> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const file = join(folder, "redis.conf");
-  writeFileSync(file, `${config}\n`, { mode: 0o600 });
-  return startSupervised({
-    command,
-    args: [file],
-    logFile: join(folder, "redis.log"),
-    stopSignal: "SIGTERM",
-    killSignal: "SIGKILL",
-    graceMs: STOP_GRACE_MS,
-    scratch,
-  });
-}
-
-async function answers(port: number, password: string): Promise<boolean> {
-  return new Promise((done) => {
-    const socket = connect({ host: "127.0.0.1", port, timeout: PING_TIMEOUT_MS });
-    const end = (answer: boolean) => {
-      socket.destroy();
-      done(answer);
-    };
-    let received = "";
-    socket.once("connect", () => socket.write(`AUTH ${password}\r\nPING\r\n`));
-    socket
-      .once("error", () => end(false))
-      .once("close", () => end(false))
-      .once("timeout", () => end(false));
-    socket.on("data", (chunk) => {
-      received += chunk.toString();
-      if (received.startsWith("-")) end(false);
-      if (received.includes("+PONG")) end(true);
-    });
-  });
+function urlOf({ port, password }: RedisAccess): string {
+  return `redis://:${password}@127.0.0.1:${port}`;
 }

@@ -14,9 +14,7 @@ export class IllegalTransition extends Error {
   readonly refusal: Refusal;
 
   constructor(refusal: Refusal) {
-    const { aggregate, id, state, event, reason, allowed } = refusal;
-    const wayOut = allowed.length > 0 ? `; allowed: ${allowed.join(", ")}` : "";
-    super(`${aggregate} ${id} is ${state}: ${event} refused (${reason})${wayOut}`);
+    super(described(refusal));
     this.refusal = refusal;
   }
 }
@@ -67,7 +65,7 @@ export interface Refusal {
   event: string;
   /** `not-in-this-state`, or the name of the guard that held. */
   reason: string;
-  /** The events that the aggregate takes in this state. */
+  /** The events that the aggregate takes in this state; with `not-in-this-state`, none means that it is final. */
   allowed: readonly string[];
 }
 
@@ -75,4 +73,11 @@ export interface FieldViolation {
   /** The JSON path of the field, as in `operations[2].holderId`. */
   field: string;
   description: string;
+}
+
+function described({ aggregate, id, state, event, reason, allowed }: Refusal): string {
+  if (allowed.length > 0)
+    return `${aggregate} ${id} is ${state}: ${event} refused (${reason}); allowed: ${allowed.join(", ")}`;
+  if (reason === "not-in-this-state") return `${aggregate} ${id} is ${state}, which is final: ${event} refused`;
+  return `${aggregate} ${id} is ${state}: ${event} refused (${reason})`;
 }

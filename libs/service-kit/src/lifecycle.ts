@@ -7,7 +7,7 @@ export interface Running {
 }
 
 export interface LifecycleOptions {
-  /** How long `stop` may take before the process ends without it, in milliseconds. */
+  /** How long stopping may take before the process ends without it, in milliseconds; what is left of a start counts. */
   stopWithinMs?: number;
 }
 
@@ -20,7 +20,7 @@ const signals = ["SIGTERM", "SIGINT"] as const;
 /**
  * A process's whole life: starts, waits for SIGTERM or SIGINT, stops once, ends. Exit codes: 0 after a good stop; 1 when
  * start or stop failed or took too long; 78 for settings that can't be used, whose problems go to standard error as
- * they are. A second signal ends the process at once.
+ * they are. A signal during the start stops what was started, once it is; a second signal ends the process at once.
  */
 export async function runUntilSignal(
   name: string,
@@ -28,14 +28,17 @@ export async function runUntilSignal(
   logger: Logger,
   { stopWithinMs = STOP_WITHIN_MS }: LifecycleOptions = {},
 ): Promise<never> {
-  const stopped = nextSignal();
+  const signalled = nextSignal();
   try {
-    const running = await start();
-    logger.info({ name }, "ready");
-    const signal = await stopped;
-    for (const again of signals) process.once(again, () => process.exit(1));
+    const starting = start();
+    const started = await Promise.race([starting, signalled.then(() => undefined)]);
+    if (started) logger.info({ name }, "ready");
+    const signal = await signalled;
     logger.info({ name, signal }, "stopping");
-    const stoppedInTime = await within(stopWithinMs, running.stop());
+    const stoppedInTime = await within(
+      stopWithinMs,
+      starting.then((running) => running.stop()),
+    );
     if (!stoppedInTime) logger.error({ name, stopWithinMs }, "did not stop in time");
     else logger.info({ name }, "stopped");
     return await exit(stoppedInTime ? 0 : 1, logger);
@@ -49,10 +52,16 @@ export async function runUntilSignal(
   }
 }
 
-/** Listens from the beginning, so that a signal during a slow start isn't lost. */
+/** Listens from the beginning, so that a signal during a slow start isn't lost. The one after it ends the process. */
 function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of signals) process.once(signal, resolve);
+    let first = true;
+    const onSignal = (signal: NodeJS.Signals) => {
+      if (!first) process.exit(1);
+      first = false;
+      resolve(signal);
+    };
+    for (const signal of signals) process.on(signal, onSignal);
   });
 }
 

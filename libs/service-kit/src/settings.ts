@@ -82,7 +82,7 @@ const shape = {
   QUEUE_PREFIX: text("the prefix of every queue's keys; braces keep a Redis Cluster's slots together").default(
     "{runtime-cloud}",
   ),
-  SUBSCRIBERS: list("the subscribers that this deployment delivers events to").default([]),
+  SUBSCRIBERS: list("the services of this deployment that events are delivered to"),
   LOG_LEVEL: choice("the least severe entries to log", ["trace", "debug", "info", "warn", "error", "silent"]).default(
     "info",
   ),
@@ -133,7 +133,12 @@ export const sharedSettings = z
     when: always,
   })
   .refine((given) => given.TLS_CERT_FILE !== undefined || !hasAnyTls(given), partialTls("TLS_CERT_FILE"))
-  .refine((given) => given.TLS_KEY_FILE !== undefined || !hasAnyTls(given), partialTls("TLS_KEY_FILE"));
+  .refine((given) => given.TLS_KEY_FILE !== undefined || !hasAnyTls(given), partialTls("TLS_KEY_FILE"))
+  .refine((given) => given.REDIS_URL !== undefined || given.QUEUE_DATABASE_URL !== undefined, {
+    path: ["REDIS_URL"],
+    error: "neither is QUEUE_DATABASE_URL: queues live in one of the two",
+    when: always,
+  });
 
 /** The typed settings that every service has. */
 export type SharedSettings = Readonly<z.output<typeof sharedSettings>>;

@@ -1,12 +1,14 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import type { Path } from "@bufbuild/protobuf/reflect";
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
 import { InvalidInput } from "./errors.ts";
+import { jsonPath } from "./json-path.ts";
+import { unstorableTexts } from "./storable-text.ts";
 
 /**
- * Refuses request messages that break the rules in their proto, after authentication and before the handler; in a
- * stream, each message as it is read. INVALID_ARGUMENT then names every field that is wrong.
+ * Refuses request messages that break the rules in their proto, or hold text that can't be stored, after
+ * authentication and before the handler; in a stream, each message as it is read. INVALID_ARGUMENT then names every
+ * field that is wrong.
  */
 export function validateRequests(): Interceptor {
   const validator = createValidator();
@@ -34,22 +36,9 @@ function refuseInvalid<Desc extends DescMessage>(
 ): void {
   const result = validator.validate(schema, message);
   if (result.kind === "error") throw result.error;
-  if (result.kind === "valid") return;
-  throw new InvalidInput(
-    result.violations.map(({ field, message: description }) => ({ field: jsonPath(field), description })),
-  );
-}
-
-/** The path as a caller writes it in JSON: `operations[2].holderId`, `labels["team"]`. */
-function jsonPath(path: Path): string {
-  let text = "";
-  for (const step of path) {
-    if (step.kind === "list_sub") text += `[${step.index}]`;
-    else if (step.kind === "map_sub") text += `[${JSON.stringify(String(step.key))}]`;
-    else {
-      const name = step.kind === "field" || step.kind === "extension" ? step.jsonName : step.name;
-      text += text ? `.${name}` : name;
-    }
-  }
-  return text;
+  const unstorable = unstorableTexts(schema, message).map(({ path, problem }) => ({ path, description: problem }));
+  const broken = (result.violations ?? []).map(({ field, message: description }) => ({ path: field, description }));
+  const violations = [...unstorable, ...broken];
+  if (violations.length === 0) return;
+  throw new InvalidInput(violations.map(({ path, description }) => ({ field: jsonPath(path), description })));
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import type { ServiceContext } from "@runtime-cloud/eventing/service-context";
 import { listenLoopback } from "@runtime-cloud/service-kit/loopback-http";
 import type { PrismaClient } from "../generated/prisma/client.ts";
+import { checkInstallation, terraformLookup } from "./check-installation.ts";
 import type { Context } from "./context.ts";
 import { manifestsEngine } from "./engines/manifests-engine.ts";
 import { terraformEngine } from "./engines/terraform-engine.ts";
@@ -19,11 +19,13 @@ export interface OpenContext extends Context {
   close(): Promise<void>;
 }
 
-/** Brings up what only this service has: the engines, and the state backend that they speak to. */
+/**
+ * Brings up what only this service has: the engines, and the state backend that they speak to. Throws ConfigError, before
+ * anything is up, when this machine hasn't what the settings name.
+ */
 export async function openContext(shared: ServiceContext<PrismaClient, Settings>): Promise<OpenContext> {
   const { settings, pool, newId, logger } = shared;
-  await mkdir(settings.WORK_DIR, { recursive: true, mode: 0o700 });
-  await mkdir(settings.TARGETS_DIR, { recursive: true });
+  await checkInstallation(settings);
 
   const box = secretBox(parseEncryptionKeys(settings.STATE_ENCRYPTION_KEYS));
   const states = postgresStateStore(pool);
@@ -37,11 +39,7 @@ export async function openContext(shared: ServiceContext<PrismaClient, Settings>
   return {
     ...shared,
     engines: {
-      terraform: terraformEngine({
-        searchPath: settings.PATH,
-        extraEnvironment: {},
-        ...(settings.IAC_ENGINE_BIN !== undefined && { binary: settings.IAC_ENGINE_BIN }),
-      }),
+      terraform: terraformEngine({ ...terraformLookup(settings), extraEnvironment: {} }),
       manifests: manifestsEngine({ newId, elapsed: () => performance.now() }),
     },
     box,

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { choice, port, secret, sharedSettings, text, wholeNumber } from "@runtime-cloud/service-kit/settings";
 import type { z } from "zod";
+import { parseProgramVersion } from "./programs/program-version.ts";
 import { parseEncryptionKeys } from "./state/secret-box.ts";
 
 const DAY_SECONDS = 86_400;
@@ -19,9 +20,11 @@ export const settings = sharedSettings.safeExtend({
   WORK_DIR: text("where engines get their private work directories").default(inRepository(".data/engine-work")),
   PATH: text("the directories in which the engine's binary is looked for").default("/usr/local/bin:/usr/bin:/bin"),
   IAC_ENGINE_BIN: text("the OpenTofu or Terraform binary, instead of the one on the PATH").optional(),
-  BASELINE_PROGRAM: text("the program that a new environment begins with, as name@version").default(
-    "environment-baseline@1.0.0",
-  ),
+  BASELINE_PROGRAM: text("the program that a new environment begins with, as name@version")
+    .refine((value) => parseProgramVersion(value) !== undefined, {
+      error: "is not name@version, like environment-baseline@1.0.0",
+    })
+    .default("environment-baseline@1.0.0"),
   EXECUTOR_CONCURRENCY: wholeNumber("how many runs this process works on at once", { min: 1, max: 64 }).default(2),
   PLAN_TTL_SECONDS: wholeNumber("how long a plan may wait for its approval and its apply", {
     min: 1,

@@ -1,10 +1,9 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
 import { SpecificationKind as KindCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { IllegalTransition, NotFound } from "@runtime-cloud/service-kit/errors";
+import { NotFound } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import { type Specification, SpecificationKind } from "../generated/prisma/client.ts";
-import { advanceSpecification } from "./advance-specification.ts";
 import { command } from "./command.ts";
 import type { Context, Tx } from "./context.ts";
 import { declareSpecification } from "./declare.ts";
@@ -12,7 +11,7 @@ import { definedEnumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { lockEnvironment } from "./lock-environment.ts";
 import { newestFirst, pageOf } from "./newest-first.ts";
 import { specificationMessage } from "./specification-message.ts";
-import { isBeingApplied, supersedeWaitingRuns } from "./supersede-specification.ts";
+import { withdrawSpecification } from "./withdraw-specification.ts";
 
 const { method } = IaCProvisioningService;
 
@@ -41,10 +40,7 @@ export function specificationRoutes(context: Context) {
       const { environmentId } = await findSpecification(unit.tx, tenantId, request.specificationId);
       await lockEnvironment(unit.tx, tenantId, environmentId);
       const specification = await findSpecification(unit.tx, tenantId, request.specificationId);
-      if (await isBeingApplied(unit.tx, specification.id)) throw beingApplied(specification);
-      const withdrawn = await advanceSpecification(unit, specification, { type: "withdraw" });
-      await supersedeWaitingRuns(context, unit, specification.id, "the specification was withdrawn");
-      return { specification: specificationMessage(withdrawn) };
+      return { specification: specificationMessage(await withdrawSpecification(context, unit, specification)) };
     }),
 
     async getSpecification({ specificationId }, call) {
@@ -84,9 +80,4 @@ export async function findSpecification(
   const specification = await db.specification.findFirst({ where: { id, tenantId } });
   if (!specification) throw new NotFound(`specification ${id} does not exist`);
   return specification;
-}
-
-function beingApplied({ id, state }: Specification): IllegalTransition {
-  const aggregate = "DeploymentSpecification";
-  return new IllegalTransition({ aggregate, id, state, event: "withdraw", reason: "being-applied", allowed: [] });
 }

@@ -5,7 +5,7 @@ import { createLogger } from "@runtime-cloud/service-kit/logger";
 import { sharedSettings } from "@runtime-cloud/service-kit/settings";
 import { parseArgs } from "node:util";
 import { deployment } from "./deployment.ts";
-import { type LocalRun, beginLocalRun, targetsDir } from "./local-run.ts";
+import { type LocalRun, beginScratchRun } from "./local-run.ts";
 import { StoryFailed } from "./story/narrator.ts";
 import { setStage } from "./story/stage.ts";
 import { playStory } from "./story/story.ts";
@@ -27,7 +27,7 @@ async function main(): Promise<number> {
   const options = readOptions();
   if (!options) return 2;
   print("Runtime Cloud: three services, each a process with its own database");
-  const local = await beginLocalRun((line) => print(`  ${line}`), { redisRequired: true });
+  const local = await beginScratchRun((line) => print(`  ${line}`));
   const running: Stoppable[] = [local.infrastructure];
   try {
     await play(local, running);
@@ -43,9 +43,10 @@ async function main(): Promise<number> {
   }
 }
 
-async function play({ infrastructure, programs, issuer }: LocalRun, running: Stoppable[]): Promise<void> {
+async function play({ infrastructure, programs, issuer, folders }: LocalRun, running: Stoppable[]): Promise<void> {
   const services = await deployment({
     infrastructure,
+    folders,
     env: process.env,
     queuePrefix: `{runtime-cloud-demo-${process.pid}}`,
     baselineProgram: programs.baseline,
@@ -59,6 +60,7 @@ async function play({ infrastructure, programs, issuer }: LocalRun, running: Sto
   running.push({ stop: () => backend.close() });
   const { urls } = services;
   const { databaseUrls } = infrastructure;
+  const { targetsDir } = folders;
   const stage = await setStage({ urls, databaseUrls, backend, issuer, targetsDir, programs, print });
   running.push({ stop: () => stage.close() });
   await playStory(stage);

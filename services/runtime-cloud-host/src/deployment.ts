@@ -1,6 +1,7 @@
 import { freePort } from "@runtime-cloud/local-servers/ports";
 import type { ServiceName } from "@runtime-cloud/migrations/services";
 import type { LocalInfrastructure } from "./local-infrastructure.ts";
+import type { LocalFolders } from "./local-run.ts";
 import { localVariables } from "./local-settings.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 
@@ -18,6 +19,7 @@ export interface Deployment {
 
 export interface DeploymentOptions {
   infrastructure: LocalInfrastructure;
+  folders: LocalFolders;
   /** Variables that every service gets beside the defaults of a local run. */
   env: NodeJS.ProcessEnv;
   queuePrefix: string;
@@ -47,7 +49,9 @@ export async function deployment(options: DeploymentOptions): Promise<Deployment
     },
     variables,
     async start(service) {
-      running.set(service, await startServiceProcess(service, variables(service)));
+      const process = startServiceProcess(service, variables(service));
+      running.set(service, process);
+      await process.ready();
     },
     async kill(service) {
       await running.get(service)?.kill();

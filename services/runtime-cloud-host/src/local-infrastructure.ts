@@ -3,8 +3,11 @@ import { databaseUrl, ensureDatabase } from "@runtime-cloud/local-servers/databa
 import { startPostgres } from "@runtime-cloud/local-servers/postgres";
 import { startRedis } from "@runtime-cloud/local-servers/redis";
 import { findRedisServer } from "@runtime-cloud/local-servers/redis-server";
+import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
 import { deployMigrations } from "@runtime-cloud/migrations/deploy";
 import { databaseName, serviceNames, type ServiceName } from "@runtime-cloud/migrations/services";
+import { ConfigError } from "@runtime-cloud/service-kit/config";
+import { silentLogger } from "@runtime-cloud/service-kit/logger";
 
 /** The servers that a run on one machine needs: its own, or those that the environment names. */
 export interface LocalInfrastructure {
@@ -20,6 +23,8 @@ export interface InfrastructureOptions {
   log: (line: string) => void;
   /** Where no Redis can be had, queues live in PostgreSQL; unless this asks for a real one. */
   redisRequired: boolean;
+  /** Servers of its own whose data nothing outlives, instead of those that `.data/` keeps for the next run. */
+  scratch: boolean;
 }
 
 const QUEUE_DATABASE = "runtime_cloud_queues";
@@ -29,7 +34,8 @@ const QUEUE_DATABASE = "runtime_cloud_queues";
  * embedded one. Queues: REDIS_URL, else a private Redis from the PATH, else PostgreSQL. Every database is migrated.
  */
 export async function startLocalInfrastructure(options: InfrastructureOptions): Promise<LocalInfrastructure> {
-  const started: { stop(): Promise<void> }[] = [];
+  refuseOneDatabase(options.env);
+  const started: Stoppable[] = [];
   const stop = async () => {
     for (const server of started.splice(0).reverse()) await server.stop();
   };
@@ -44,12 +50,15 @@ export async function startLocalInfrastructure(options: InfrastructureOptions): 
 }
 
 /** Undefined when every database is named. */
-async function postgres({ env, log }: InfrastructureOptions, started: Stoppable[]): Promise<string | undefined> {
+async function postgres(
+  { env, log, scratch }: InfrastructureOptions,
+  started: Stoppable[],
+): Promise<string | undefined> {
   if (env.DATABASE_ADMIN_URL) return env.DATABASE_ADMIN_URL;
   if (serviceNames.every((service) => env[variableOf(service)])) return undefined;
-  const server = await startPostgres({ dataDir: dataFolder("postgres"), log });
+  const server = await startPostgres({ ...(!scratch && { dataDir: dataFolder("postgres") }), log });
   started.push(server);
-  log("PostgreSQL: embedded, data in .data/postgres");
+  log(`PostgreSQL: embedded, ${scratch ? "for this run alone" : "data in .data/postgres"}`);
   return server.url("postgres");
 }
 
@@ -71,19 +80,37 @@ async function databases(
 }
 
 async function queues(
-  { env, log, redisRequired }: InfrastructureOptions,
+  { env, log, redisRequired, scratch }: InfrastructureOptions,
   adminUrl: string | undefined,
   started: Stoppable[],
 ): Promise<Record<string, string>> {
-  if (env.REDIS_URL) return { REDIS_URL: env.REDIS_URL };
+  if (env.REDIS_URL) return givenRedis(env.REDIS_URL);
   if (redisRequired || findRedisServer() !== undefined) {
-    const redis = await startRedis({ dataDir: dataFolder("redis"), log });
+    const redis = await startRedis({ ...(!scratch && { dataDir: dataFolder("redis") }), log });
     started.push(redis);
     log("queues: a private Redis");
     return { REDIS_URL: redis.url };
   }
   log("queues: in PostgreSQL, since no redis-server or valkey-server is on the PATH and REDIS_URL is not set");
   return { QUEUE_DATABASE_URL: env.QUEUE_DATABASE_URL || (await ensured(adminUrl, QUEUE_DATABASE)) };
+}
+
+async function givenRedis(url: string): Promise<Record<string, string>> {
+  const backend = redisBackend({ url, prefix: "{probe}", logger: silentLogger() });
+  try {
+    if ((await backend.check()) === "ready") return { REDIS_URL: url };
+    throw new ConfigError(["REDIS_URL: no Redis answers there; start it, or unset REDIS_URL for a private one"]);
+  } finally {
+    await backend.close();
+  }
+}
+
+function refuseOneDatabase({ DATABASE_URL }: NodeJS.ProcessEnv): void {
+  if (!DATABASE_URL) return;
+  const variables = serviceNames.map(variableOf).join(", ");
+  throw new ConfigError([
+    `DATABASE_URL names one database, and each service has its own: set ${variables}, or DATABASE_ADMIN_URL for a server where they are made`,
+  ]);
 }
 
 async function ensured(adminUrl: string | undefined, name: string): Promise<string> {

@@ -4,12 +4,13 @@ import { join } from "node:path";
 import { dataFolder } from "@runtime-cloud/local-servers/data-folder";
 import type { ServiceName } from "@runtime-cloud/migrations/services";
 import type { LocalInfrastructure } from "./local-infrastructure.ts";
-import { localIssuerFile, targetsDir } from "./local-run.ts";
+import type { LocalFolders } from "./local-run.ts";
 import { AUDIENCE } from "./story/audience.ts";
 
 /** What `npm start` and the demo tell a service beside its own defaults. */
 export interface LocalSettings {
   infrastructure: LocalInfrastructure;
+  folders: LocalFolders;
   env: NodeJS.ProcessEnv;
   /** Keeps runs apart that share a Redis. */
   queuePrefix: string;
@@ -29,11 +30,11 @@ export function localVariables(service: ServiceName, local: LocalSettings): Node
     LOG_LEVEL: local.logLevel,
     LOG_FORMAT: "pretty",
     SHUTDOWN_GRACE_SECONDS: "5",
-    LOCAL_ISSUER_FILE: localIssuerFile,
+    LOCAL_ISSUER_FILE: local.folders.issuerFile,
     SUBSCRIBERS: SUBSCRIBERS.join(","),
     QUEUE_PREFIX: local.queuePrefix,
-    TARGETS_DIR: targetsDir,
-    WORK_DIR: dataFolder("work"),
+    TARGETS_DIR: local.folders.targetsDir,
+    WORK_DIR: local.folders.workDir,
     BASELINE_PROGRAM: local.baselineProgram,
     STATE_ENCRYPTION_KEYS: stateEncryptionKey(),
     ...env,

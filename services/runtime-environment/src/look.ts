@@ -14,8 +14,18 @@ export async function lookAt(context: Context, observer: Observer, place: Place,
     return { observer: observer.name, at: observation.at, observation };
   } catch (err) {
     if (look.signal?.aborted) throw err;
-    context.logger.warn({ err, environmentId: place.id, observer: observer.name }, "observer failed");
-    const failure = err instanceof ObservationFailed ? err.message : "internal error: the service's log has it";
-    return { observer: observer.name, at: began, failure: failure.slice(0, MAX_FAILURE) };
+    return { observer: observer.name, at: began, failure: explain(context, observer, place, err) };
   }
+}
+
+/** An observer that says why it couldn't look is no defect; anything else that it throws is. */
+function explain({ logger }: Context, observer: Observer, place: Place, err: unknown): string {
+  const about = { environmentId: place.id, observer: observer.name };
+  if (err instanceof ObservationFailed) {
+    const failure = err.message.slice(0, MAX_FAILURE);
+    logger.info({ ...about, failure }, "observer couldn't look");
+    return failure;
+  }
+  logger.warn({ ...about, err }, "observer failed");
+  return "internal error: the service's log has it";
 }

@@ -2,12 +2,17 @@ import { port, sharedSettings, url, wholeNumber } from "@runtime-cloud/service-k
 import type { z } from "zod";
 
 const DAY_SECONDS = 86_400;
+/** On one machine, at the port that IaCProvisioningService takes by itself. */
+const LOCAL_PROVISIONING = "http://127.0.0.1:7101";
 
 export const settings = sharedSettings
   .safeExtend({
     PORT: port("the port of the API: Connect, gRPC and gRPC-Web").default(7103),
     ADMIN_PORT: port("the port of the admin server: health, metrics, dashboards").default(7113),
-    PROVISIONING_URL: url("where IaCProvisioningService answers", ["http", "https"]).default("http://127.0.0.1:7101"),
+    PROVISIONING_URL: url(`where IaCProvisioningService answers; unset: ${LOCAL_PROVISIONING}`, [
+      "http",
+      "https",
+    ]).default(LOCAL_PROVISIONING),
     OBSERVE_EVERY_SECONDS: wholeNumber("how often a new environment is observed", { min: 5, max: DAY_SECONDS }).default(
       60,
     ),

@@ -131,6 +131,8 @@ test("kills an engine by force only after a cancel, and then says that nobody kn
     "terraform_data.second": "INDETERMINATE",
   });
 
+  const unsettled = await refusalOf(client.withdrawSpecification({ specificationId }));
+  expect(unsettled.rawMessage).toContain("is DECLARED: withdraw refused (being-applied)");
   const blocked = await plan(client, specificationId, ProvisioningKind.RECONCILIATION, RunMode.APPLY);
   await service.work();
   expect(await service.state(blocked)).toBe("QUEUED");
@@ -140,6 +142,8 @@ test("kills an engine by force only after a cancel, and then says that nobody kn
   });
   expect(resolved.run).toMatchObject({ state: RunState.RESOLVED, reason: "RESOLVED: looked: the second isn't there" });
   await client.cancelProvisioning({ provisioningRunId: blocked });
+  const settled = await refusalOf(client.withdrawSpecification({ specificationId }));
+  expect(settled.rawMessage).toContain(`run ${provisioningRunId} of it changed the environment`);
   const inspected = await client.inspectEnvironment({ environmentId });
   expect(inspected.specifications).toEqual([]);
 });

@@ -28,6 +28,7 @@ test("takes an event from its inbox and brings the run to its end by its own que
   const config = readConfig(settings, {
     DATABASE_URL: url,
     REDIS_URL: redis.url,
+    SUBSCRIBERS: "IaCProvisioningService",
     QUEUE_PREFIX: redis.prefix,
     PORT: "0",
     ADMIN_PORT: "0",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { BadRequestSchema } from "@runtime-cloud/contracts/google/rpc/error_details_pb";
+import { BadRequestSchema, ErrorInfoSchema } from "@runtime-cloud/contracts/google/rpc/error_details_pb";
 import {
   ProvisioningKind,
   RunMode,
@@ -175,7 +175,58 @@ test("withdraws a version that was never applied, once", async () => {
     client.planProvisioning({ specificationId, kind: ProvisioningKind.PROMOTION, mode: RunMode.APPLY }),
   );
   expect(refused).toMatchObject({ code: Code.FailedPrecondition });
-  expect(refused.rawMessage).toContain("is WITHDRAWN: plan refused");
+  expect(refused.rawMessage).toContain("is WITHDRAWN, which is final: plan refused");
+});
+
+/** A version whose only run stopped halfway, by the resource that always fails. */
+async function partlyApplied(environmentId: string) {
+  const client = service.as("t1");
+  const broken = { ...webService(environmentId), programVersion: "broken-service@1.0.0", parameters: {} };
+  const specificationId = await declare(client, broken);
+  const runId = await plan(client, specificationId);
+  await service.work();
+  expect(await service.state(runId)).toBe("PARTIALLY_APPLIED");
+  return { client, specificationId, runId };
+}
+
+test("refuses to withdraw a version that was applied in part, until its teardown withdraws it", async () => {
+  const { client, specificationId, runId } = await partlyApplied(await service.environment("t1"));
+  const waiting = await plan(client, specificationId);
+  const refused = await refusalOf(client.withdrawSpecification({ specificationId }));
+  expect(refused.code).toBe(Code.FailedPrecondition);
+  expect(refused.rawMessage).toBe(
+    `DeploymentSpecification ${specificationId} is DECLARED: withdraw refused (changed-the-environment): ` +
+      `run ${runId} of it changed the environment, so plan a TEARDOWN of it or declare a newer version`,
+  );
+  expect(refused.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "CHANGED_THE_ENVIRONMENT" }]);
+  expect(await service.state(waiting)).toBe("QUEUED");
+
+  await client.cancelProvisioning({ provisioningRunId: waiting });
+  const teardown = await plan(client, specificationId, ProvisioningKind.TEARDOWN, RunMode.DESTROY);
+  await service.work();
+  expect(await service.state(teardown)).toBe("APPLIED");
+  const { specification } = await client.getSpecification({ specificationId });
+  expect(specification?.state).toBe(SpecificationState.WITHDRAWN);
+});
+
+test("a newer version takes the place of one that was applied in part", async () => {
+  const environmentId = await service.environment("t1");
+  const { client, specificationId } = await partlyApplied(environmentId);
+  await declare(client, webService(environmentId));
+  const { specification } = await client.getSpecification({ specificationId });
+  expect(specification?.state).toBe(SpecificationState.SUPERSEDED);
+});
+
+test("withdraws a version whose run ended before anything was attempted", async () => {
+  const client = service.as("t1");
+  const specificationId = await declare(client, webService(await service.environment("t1")));
+  const runId = await plan(client, specificationId);
+  await client.cancelProvisioning({ provisioningRunId: runId });
+  await service.database.receiptEntry.create({
+    data: { runId, ordinal: 0, address: "deployment.yaml", outcome: "NOT_ATTEMPTED", actions: ["CREATE"] },
+  });
+  const { specification } = await client.withdrawSpecification({ specificationId });
+  expect(specification?.state).toBe(SpecificationState.WITHDRAWN);
 });
 
 test("lists versions newest first, page by page, under one filter", async () => {

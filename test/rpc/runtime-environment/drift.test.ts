@@ -142,7 +142,7 @@ test("a suppression can be taken back, and a suppressed finding is resolved when
   expect(await findings()).toMatchObject([{ state: FindingState.RESOLVED }]);
   const { code, rawMessage } = await refusalOf(tenant.unsuppressDrift({ findingId }));
   expect(code).toBe(Code.FailedPrecondition);
-  expect(rawMessage).toContain(`DriftFinding ${findingId} is RESOLVED: unsuppress refused`);
+  expect(rawMessage).toContain(`DriftFinding ${findingId} is RESOLVED, which is final: unsuppress refused`);
 });
 
 test("a suppression until an instant that has passed is refused by field", async () => {

@@ -1,5 +1,5 @@
 import { constants } from "node:fs";
-import { access } from "node:fs/promises";
+import { access, stat } from "node:fs/promises";
 import path from "node:path";
 import { messageOf } from "../programs/system-error.ts";
 import { EngineUnavailable } from "./engine-unavailable.ts";
@@ -27,11 +27,12 @@ export interface TerraformBinary {
 
 /** Finds the CLI and asks its version. Throws EngineUnavailable. */
 export async function findTerraform(lookup: TerraformLookup): Promise<TerraformBinary> {
-  const binary = await locate(lookup);
+  const binary = await locateTerraform(lookup);
   return { path: binary, version: await askVersion(binary) };
 }
 
-async function locate({ binary, searchPath }: TerraformLookup): Promise<string> {
+/** The CLI's path, without starting it. Throws EngineUnavailable. */
+export async function locateTerraform({ binary, searchPath }: TerraformLookup): Promise<string> {
   if (binary !== undefined && binary.includes(path.sep)) {
     const absolute = path.resolve(binary);
     if (await isExecutable(absolute)) return absolute;
@@ -65,8 +66,10 @@ function versionsIn(line: string): EngineVersion[] {
 }
 
 async function isExecutable(file: string): Promise<boolean> {
-  return access(file, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
+  try {
+    await access(file, constants.X_OK);
+    return (await stat(file)).isFile();
+  } catch {
+    return false;
+  }
 }
