@@ -2,7 +2,7 @@ import { ProvisioningKind } from "@runtime-cloud/contracts/runtimecloud/types/v1
 import { assertEvent, setup, type StateValueFrom } from "xstate";
 import { announcing } from "./announce.ts";
 import type { IntegrationEvent } from "./integration-event.ts";
-import type { PlanResult, RunColumns, RunEvent } from "./provisioning-run-columns.ts";
+import type { RunColumns, RunEvent } from "./provisioning-run-columns.ts";
 import { reasonOf } from "./provisioning-run-reason.ts";
 
 const run = setup({
