@@ -10,8 +10,8 @@ export default {
     "\\.ts$": ["@swc/jest", { jsc: { target: "es2022", parser: { syntax: "typescript" } }, module: { type: "es6" } }],
   },
   maxWorkers: 2,
-  // Modules that a test file loads as ESM are never freed.
-  workerIdleMemoryLimit: 1024 * MEGABYTE,
+  // Modules that a test file loads as ESM are never freed, and a large heap takes longer to leave than Jest waits.
+  workerIdleMemoryLimit: 400 * MEGABYTE,
   testTimeout: 30_000,
   globalSetup: "<rootDir>/test/_support/global-setup.mjs",
   globalTeardown: "<rootDir>/test/_support/global-teardown.mjs",

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { Code, ConnectError, type ConnectRouter, type Interceptor } from "@connectrpc/connect";
 import { compressionGzip, connectNodeAdapter } from "@connectrpc/connect-node";
 import { limitCalls } from "./call-limits.ts";
@@ -41,6 +42,8 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const health = options.health ?? createHealth({ services });
   const draining = new AbortController();
   const lastCall = new AbortController();
+  // Each call under way listens to both.
+  setMaxListeners(0, draining.signal, lastCall.signal);
   const handler = connectNodeAdapter({
     routes(router) {
       health.routes(router);
