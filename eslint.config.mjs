@@ -27,7 +27,7 @@ export default tseslint.config(
       "no-console": "error",
     },
   },
-  { files: ["{tools,demo,bench}/**/*.ts"], rules: { "no-console": "off" } },
+  { files: ["{tools,demo,bench,examples}/**/*.ts"], rules: { "no-console": "off" } },
   {
     // XState's types for "any machine", and Bull Board's for its router, are `any`.
     files: [

@@ -1,120 +1,139 @@
-import { setTimeout as wait } from "node:timers/promises";
-
 import type { BenchOptions } from "./benchmark.ts";
+import { type BacklogSizes, measureBacklog } from "./events/backlog.ts";
 import { openBullmqPath } from "./events/bullmq-path.ts";
-import { decidedEvents } from "./events/decided-events.ts";
+import { openGraphilePath, openTunedGraphilePath } from "./events/graphile-path.ts";
+import { EVENTS_PER_SECOND, type LatencySizes, measureLatency } from "./events/latency.ts";
+import { measureMemory, type MemorySizes } from "./events/memory.ts";
 import { openOutboxPath } from "./events/outbox-path.ts";
-import type { Path } from "./events/path.ts";
-import { describeMachine, type Results } from "./report.ts";
-import { ratio, takeTurns, type Contestant } from "./rounds.ts";
-import { withServers } from "./servers.ts";
-import { quantile } from "./spread.ts";
+import { type Path, type PathName, withPaths } from "./events/path.ts";
+import { openPgBossPath, openTunedPgBossPath } from "./events/pg-boss-path.ts";
+import { measureThroughput, type ThroughputSizes, warmUp } from "./events/throughput.ts";
+import { describeMachine, type Findings, type Results } from "./report.ts";
+import { joined } from "./rounds.ts";
+import { type BenchServers, withServers } from "./servers.ts";
 
-const FULL = { rounds: 5, backlog: 10_000, latencySeconds: 10 };
-const QUICK = { rounds: 3, backlog: 2_000, latencySeconds: 3 };
-/** Until the code is compiled, the connections are there and the statements are planned. */
-const WARM_UP_EVENTS = 1_000;
-const EVENTS_PER_SECOND = 200;
-const CONCURRENCY = 8;
-const BACKLOG_TIMEOUT_MS = 120_000;
-const LATENCY_TIMEOUT_MS = 30_000;
+const FULL: Sizes = {
+  throughput: {
+    rounds: 5,
+    sizes: {
+      runtime_cloud: 10_000,
+      bullmq: 10_000,
+      graphile_worker: 2_000,
+      graphile_worker_tuned: 10_000,
+      pg_boss: 4,
+      pg_boss_tuned: 10_000,
+    },
+  },
+  latency: { rounds: 3, seconds: 10 },
+  backlog: {
+    rounds: 3,
+    sizes: [
+      { rows: 1_000, repeats: 5 },
+      { rows: 10_000, repeats: 1 },
+      { rows: 100_000, repeats: 1 },
+    ],
+  },
+  memory: { rounds: 2, sizes: [10_000, 100_000] },
+};
+
+const QUICK: Sizes = {
+  throughput: {
+    rounds: 2,
+    sizes: {
+      runtime_cloud: 2_000,
+      bullmq: 2_000,
+      graphile_worker: 300,
+      graphile_worker_tuned: 2_000,
+      pg_boss: 2,
+      pg_boss_tuned: 2_000,
+    },
+  },
+  latency: { rounds: 1, seconds: 2 },
+  backlog: {
+    rounds: 1,
+    sizes: [
+      { rows: 1_000, repeats: 2 },
+      { rows: 20_000, repeats: 1 },
+    ],
+  },
+  memory: { rounds: 1, sizes: [1_000, 10_000] },
+};
+
+/** Those that start soon after a commit; pg-boss's defaults don't, and graphile-worker's are behind at once. */
+const IN_TIME: readonly PathName[] = ["runtime_cloud", "bullmq", "graphile_worker_tuned", "pg_boss_tuned"];
 
 /**
- * Events through our outbox, relay and inbox, from their commit to a handler that writes nothing but its receipt,
- * beside the same envelopes as raw BullMQ jobs for a worker that does nothing. All senders and workers share one process,
- * and the servers share its CPUs.
+ * Events through our outbox, relay and inbox, from their commit to a handler that writes nothing but its receipt, beside
+ * the same envelopes as raw BullMQ jobs for a worker that does nothing, and as jobs of graphile-worker and pg-boss for
+ * a handler that writes the same receipt. All senders and workers share one process, and the servers share its CPUs.
  */
 export async function benchEvents({ quick, log }: BenchOptions): Promise<Results> {
-  const size = quick ? QUICK : FULL;
+  const sizes = quick ? QUICK : FULL;
   return withServers(async (servers) => {
     const machine = describeMachine(servers.versions);
-    const paths: Path[] = [];
+    const ours = await openOutboxPath(servers);
     try {
-      paths.push(await openOutboxPath(servers, CONCURRENCY), openBullmqPath(servers.redisUrl, CONCURRENCY));
-      const contestants = (make: (path: Path) => Contestant) => paths.map(make);
-      log("warming up");
-      await takeTurns(
-        contestants((path) => backlog(path, WARM_UP_EVENTS)),
-        1,
-      );
-      log(`throughput: ${size.rounds} rounds of ${size.backlog} events`);
-      const throughput = await takeTurns(
-        contestants((path) => backlog(path, size.backlog)),
-        size.rounds,
-      );
-      log(`latency: ${size.rounds} rounds of ${size.latencySeconds} s at ${EVENTS_PER_SECOND} events/s`);
-      const latency = await takeTurns(
-        contestants((path) => steady(path, size.latencySeconds)),
-        size.rounds,
-      );
-      return {
-        quick,
-        machine,
-        conditions: {
-          ...size,
-          eventsPerSecond: EVENTS_PER_SECOND,
-          concurrency: CONCURRENCY,
-          durability: "PostgreSQL flushes every commit; Redis keeps nothing",
-        },
-        measured: Object.fromEntries(paths.map(({ name }) => [name, { ...throughput[name], ...latency[name] }])),
-        ratios: {
-          relay_vs_bullmq: {
-            meaning: "events per second, outbox to handled ÷ raw addBulk to done; more is better",
-            spread: ratio(throughput, "events_per_second", "runtime_cloud", "bullmq"),
-          },
-          latency_vs_bullmq: {
-            meaning: "median latency, commit to handler ÷ raw add to handler; less is better",
-            spread: ratio(latency, "latency_p50_ms", "runtime_cloud", "bullmq"),
-          },
-        },
-      };
+      const beside = await withPaths(peers(servers), async (others) => {
+        const paths = [ours, ...others];
+        log("warming up");
+        await warmUp(paths, sizes.throughput.sizes);
+        log(`throughput, rounds: ${sizes.throughput.rounds}`);
+        const throughput = await measureThroughput(paths, sizes.throughput);
+        log(`latency, rounds: ${sizes.latency.rounds}`);
+        const latency = await measureLatency(paths.filter(isInTime), sizes.latency);
+        return { findings: [throughput, latency], conditions: conditions(sizes, paths) };
+      });
+      log(`backlog, rounds: ${sizes.backlog.rounds}`);
+      const backlog = await measureBacklog(ours, sizes.backlog);
+      log(`memory, rounds: ${sizes.memory.rounds}`);
+      const memory = await measureMemory(servers, sizes.memory);
+      return { quick, machine, conditions: beside.conditions, ...joinedFindings(...beside.findings, backlog, memory) };
     } finally {
-      for (const path of paths.reverse()) await path.close();
+      await ours.close();
     }
   });
 }
 
-/** Many events at once: how fast they are worked off. */
-function backlog(path: Path, count: number): Contestant {
+function peers({ redisUrl, emptyDatabase }: BenchServers): (() => Path | Promise<Path>)[] {
+  return [
+    () => openBullmqPath(redisUrl),
+    async () => openGraphilePath(await emptyDatabase("graphile_worker")),
+    async () => openTunedGraphilePath(await emptyDatabase("graphile_worker_tuned")),
+    async () => openPgBossPath(await emptyDatabase("pg_boss")),
+    async () => openTunedPgBossPath(await emptyDatabase("pg_boss_tuned")),
+  ];
+}
+
+function isInTime({ name }: Path): boolean {
+  return IN_TIME.includes(name);
+}
+
+function conditions({ throughput, latency, backlog, memory }: Sizes, paths: readonly Path[]): Results["conditions"] {
+  const rows = backlog.sizes.map((size) => `${size.rows}${size.repeats > 1 ? ` (${size.repeats} times)` : ""}`);
   return {
-    name: path.name,
-    async round() {
-      const events = decidedEvents(count);
-      path.ledger.clear();
-      const sent = await path.send(events);
-      const seconds = ((await path.ledger.finished(count, BACKLOG_TIMEOUT_MS)) - sent) / 1_000;
-      return { figures: { events_per_second: count / seconds }, check: () => path.check(events) };
-    },
+    ...Object.fromEntries(paths.map(({ name, about }) => [name, about])),
+    durability: "PostgreSQL flushes every commit; Redis keeps nothing",
+    handler:
+      "writes a receipt for each event, one statement for as many events as it is handed; raw BullMQ's does nothing",
+    sending: "one transaction a round, counted from the sending of its COMMIT; raw BullMQ from its first addBulk",
+    throughput: `rounds ${throughput.rounds}; events each: ${paths.map(({ name }) => `${name} ${throughput.sizes[name]}`).join(", ")}`,
+    latency: `rounds ${latency.rounds}; each ${latency.seconds} s at ${EVENTS_PER_SECOND} events/s, a transaction an event`,
+    backlog: `rounds ${backlog.rounds}; rows ${rows.join(", ")}; from the relay's start, on open connections`,
+    memory: `rounds ${memory.rounds}; rows ${memory.sizes.join(", ")}; the relay alone in its process`,
   };
 }
 
-/** One event after the other at a steady rate, whether or not the ones before are through. */
-function steady(path: Path, seconds: number): Contestant {
+function joinedFindings(...parts: readonly Findings[]): Findings {
   return {
-    name: path.name,
-    async round() {
-      const events = decidedEvents(seconds * EVENTS_PER_SECOND);
-      path.ledger.clear();
-      const sent: Promise<number>[] = [];
-      const start = performance.now();
-      for (const [index, event] of events.entries()) {
-        const early = start + (index * 1_000) / EVENTS_PER_SECOND - performance.now();
-        if (early > 0) await wait(early);
-        sent.push(path.send([event]));
-      }
-      const sendingMs = performance.now() - start;
-      const sentAt = await Promise.all(sent);
-      await path.ledger.finished(events.length, LATENCY_TIMEOUT_MS);
-      const latencies = events.map(({ id }, index) => path.ledger.startedAt(id) - (sentAt[index] ?? NaN));
-      return {
-        figures: {
-          latency_p50_ms: quantile(latencies, 0.5),
-          latency_p99_ms: quantile(latencies, 0.99),
-          // Below the rate that was asked for, the machine was too busy to send.
-          sent_per_second: (events.length - 1) / (sendingMs / 1_000),
-        },
-        check: () => path.check(events),
-      };
-    },
+    measured: joined(...parts.map(({ measured }) => measured)),
+    headlines: Object.fromEntries(parts.flatMap(({ headlines }) => Object.entries(headlines))),
+    ratios: Object.fromEntries(parts.flatMap(({ ratios }) => Object.entries(ratios))),
   };
+}
+
+interface Sizes {
+  readonly throughput: ThroughputSizes;
+  readonly latency: LatencySizes;
+  readonly backlog: BacklogSizes;
+  readonly memory: MemorySizes;
 }

@@ -11,7 +11,7 @@ interface Entry {
 
 const benchmarks: Readonly<Record<string, Entry>> = {
   events: {
-    about: "events from a committed outbox row to their handler, beside raw BullMQ jobs",
+    about: "events from a committed outbox row to their handler, beside BullMQ, graphile-worker and pg-boss",
     load: async () => (await import("./events.ts")).benchEvents,
   },
 };
@@ -22,7 +22,7 @@ ${Object.entries(benchmarks)
   .map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`)
   .join("\n")}
 
-  --quick      fewer and shorter rounds, under a minute
+  --quick      fewer and shorter rounds, about a minute, written to NAME.quick.json, which git ignores
 
 Each starts servers of its own, prints a table and writes it to bench/results/NAME.json. Contestants take turns round by
 round, so compare figures of one run, not of two. Nothing is judged by its time: it reports.`;

@@ -13,11 +13,16 @@ export interface Results {
   /** What was measured under: rounds, sizes, rates, durability. */
   readonly conditions: Readonly<Record<string, number | string>>;
   readonly measured: Measured;
-  readonly ratios: Readonly<Record<string, Ratio>>;
+  /** Figures of ours that count by themselves, by names that hold the unit. */
+  readonly headlines: Readonly<Record<string, Finding>>;
+  readonly ratios: Readonly<Record<string, Finding>>;
 }
 
-export interface Ratio {
-  /** What is divided by what, and which way is better. */
+/** What a part of a benchmark found. */
+export type Findings = Pick<Results, "measured" | "headlines" | "ratios">;
+
+export interface Finding {
+  /** What it is, or what is divided by what, and which way is better. */
   readonly meaning: string;
   readonly spread: Spread;
 }
@@ -38,34 +43,41 @@ export function describeMachine(servers: { postgres: string; redis: string }): M
   return { cpus: availableParallelism(), load: rounded(loadavg()[0] ?? 0), node: process.versions.node, ...servers };
 }
 
-export function printReport({ machine, measured, ratios }: Results): void {
+export function printReport({ machine, measured, headlines, ratios }: Results): void {
   const figures = Object.entries(spreads(measured)).flatMap(([contestant, own]) =>
     Object.entries(own).map(([figure, spread]) => [contestant, figure, ...cells(spread), ""]),
   );
-  const quotients = Object.entries(ratios).map(([name, { spread, meaning }]) => [name, "", ...cells(spread), meaning]);
+  const findings = Object.entries({ ...headlines, ...ratios }).map(([name, { spread, meaning }]) => {
+    return [name, "", ...cells(spread), meaning];
+  });
   const facts = Object.entries(machine).map(([fact, value]) => `${fact} ${value}`);
   console.log(`\n  ${facts.join(", ")}\n`);
-  console.log(aligned([["", "", "median", "min", "max", ""], ...figures, ["", "", "", "", "", ""], ...quotients]));
+  console.log(aligned([["", "", "median", "min", "max", ""], ...figures, ["", "", "", "", "", ""], ...findings]));
   console.log();
 }
 
-/** Writes `bench/results/<name>.json` and answers its path from the working directory. */
+/** Writes what was found, and answers the file's path from the working directory. */
 export async function writeReport(name: string, results: Results): Promise<string> {
-  const { quick, machine, conditions, measured, ratios } = results;
-  const each = Object.entries(ratios);
+  const { quick, machine, conditions, measured, headlines, ratios } = results;
   const report = {
     benchmark: name,
     quick,
     machine,
     conditions,
     contestants: spreads(measured),
-    ratios: Object.fromEntries(each.map(([ratio, { spread }]) => [ratio, rounded(spread.median)])),
-    ratioMeanings: Object.fromEntries(each.map(([ratio, { meaning }]) => [ratio, meaning])),
+    headlines: mapped(headlines, ({ spread }) => rounded(spread.median)),
+    ratios: mapped(ratios, ({ spread }) => rounded(spread.median)),
+    meanings: mapped({ ...headlines, ...ratios }, ({ meaning }) => meaning),
   };
-  const file = fileURLToPath(new URL(`results/${name}.json`, import.meta.url));
+  const file = reportFile(name, quick);
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, `${JSON.stringify(report, null, 2)}\n`);
   return relative(process.cwd(), file);
+}
+
+/** Quick runs have a file of their own, so that none takes the reference's place. */
+export function reportFile(name: string, quick: boolean): string {
+  return fileURLToPath(new URL(`results/${name}${quick ? ".quick" : ""}.json`, import.meta.url));
 }
 
 function spreads(measured: Measured): Record<string, Record<string, Spread>> {

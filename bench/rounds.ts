@@ -35,6 +35,20 @@ export async function takeTurns(contestants: readonly Contestant[], rounds: numb
   return measured;
 }
 
+/** What several comparisons measured, the same contestants' figures together. */
+export function joined(...parts: readonly Measured[]): Measured {
+  const all: Record<string, Readonly<Record<string, readonly number[]>>> = {};
+  for (const part of parts) {
+    for (const [name, figures] of Object.entries(part)) all[name] = { ...all[name], ...figures };
+  }
+  return all;
+}
+
+/** A contestant's figure, over its rounds. */
+export function figureOf(measured: Measured, figure: string, contestant: string): Spread {
+  return spreadOf(measured[contestant]?.[figure] ?? []);
+}
+
 /** One figure of a contestant divided by another's, round by round. */
 export function ratio(measured: Measured, figure: string, dividend: string, divisor: string): Spread {
   const [above, below] = [dividend, divisor].map((name) => measured[name]?.[figure] ?? []);

@@ -8,8 +8,10 @@ import pg from "pg";
 
 /** A PostgreSQL that flushes every commit to disk, and a Redis: real ones, private, with data that end with them. */
 export interface BenchServers {
-  /** The URL of a service's own database, migrated. */
-  database(service: ServiceName): Promise<string>;
+  /** The URL of a service's own database, migrated; another name is another one. */
+  database(service: ServiceName, name?: string): Promise<string>;
+  /** The URL of a database with nothing in it. */
+  emptyDatabase(name: string): Promise<string>;
   readonly redisUrl: string;
   readonly versions: { readonly postgres: string; readonly redis: string };
 }
@@ -32,8 +34,11 @@ async function describe(adminUrl: string, redisUrl: string): Promise<BenchServer
   return {
     redisUrl,
     versions: { postgres: await durablePostgres(adminUrl), redis: await redisVersion(redisUrl) },
-    async database(service) {
-      const name = databaseName(service);
+    async emptyDatabase(name) {
+      await ensureDatabase(adminUrl, name);
+      return databaseUrl(adminUrl, name);
+    },
+    async database(service, name = databaseName(service)) {
       await ensureDatabase(adminUrl, name);
       await deployMigrations({ service, databaseUrl: databaseUrl(adminUrl, name) });
       return databaseUrl(adminUrl, name);

@@ -19,7 +19,10 @@ const checks = {
   ],
   types: ["node_modules/typescript/bin/tsc", "--noEmit", "--pretty", "false"],
   generated: ["--import", "tsx", "tools/gen.ts", "--check"],
+  conformance: ["--import", "tsx", "tools/conformance.ts"],
+  asyncapi: ["--import", "tsx", "tools/check-asyncapi.ts", "docs/asyncapi.yaml"],
   protos: ["node_modules/@bufbuild/buf/bin/buf", "lint"],
+  compatible: ["--import", "tsx", "tools/contracts.ts", "check"],
 };
 
 const results = await Promise.all(Object.entries(checks).map(([name, args]) => check(name, args)));
@@ -28,7 +31,7 @@ process.exitCode = results.every((ok) => ok) ? 0 : 1;
 async function check(name: string, args: readonly string[]): Promise<boolean> {
   const started = performance.now();
   const { ok, output } = await tryNode(root, args);
-  console.log(`  ${name.padEnd(10)} ${ok ? "ok" : "FAILED"} (${seconds(started)})`);
+  console.log(`  ${name.padEnd(11)} ${ok ? "ok" : "FAILED"} (${seconds(started)})`);
   if (!ok) console.log(output);
   return ok;
 }

@@ -1,6 +1,8 @@
-import type { CloudEvent } from "@runtime-cloud/eventing/cloud-event";
+import type { CloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
 import { until } from "@runtime-cloud/local-servers/until";
 import { Queue, Worker } from "bullmq";
+import project from "../../package.json" with { type: "json" };
+import { portions } from "./committed.ts";
 import { Ledger } from "./ledger.ts";
 import type { Path } from "./path.ts";
 
@@ -8,13 +10,15 @@ const QUEUE = "raw";
 const PREFIX = "{bench-raw}";
 /** As many jobs an `addBulk` as the relay has, so that the worker begins as early. */
 const JOBS_PER_ADD = 500;
+/** As our inbox has. */
+const CONCURRENCY = 128;
 const COMPLETED_WITHIN_MS = 10_000;
 
 /**
  * BullMQ with its defaults and nothing around it: no outbox, no receipt, a worker that does nothing. It counts from the
  * first `add` or `addBulk`.
  */
-export function openBullmqPath(redisUrl: string, concurrency: number): Path {
+export function openBullmqPath(redisUrl: string): Path {
   const ledger = new Ledger();
   const connection = { url: redisUrl };
   const queue: EventQueue = new Queue(QUEUE, { connection, prefix: PREFIX });
@@ -24,27 +28,26 @@ export function openBullmqPath(redisUrl: string, concurrency: number): Path {
       ledger.started(data.id);
       ledger.done();
     },
-    { connection, prefix: PREFIX, concurrency },
+    { connection, prefix: PREFIX, concurrency: CONCURRENCY },
   );
   queue.on("error", (error) => ledger.wrong(error.message));
   worker.on("error", (error) => ledger.wrong(error.message));
 
   return {
     name: "bullmq",
+    about: `${project.dependencies.bullmq}: a worker of concurrency ${CONCURRENCY} that does nothing, no receipt`,
     ledger,
     async send(events) {
       const adding = performance.now();
       const jobs = events.map((event) => ({ name: event.type, data: event }));
-      for (let from = 0; from < jobs.length; from += JOBS_PER_ADD) {
-        await addSome(queue, jobs.slice(from, from + JOBS_PER_ADD));
-      }
+      for (const some of portions(jobs, JOBS_PER_ADD)) await addSome(queue, some);
       return adding;
     },
-    async check(events) {
-      ledger.check(events.map(({ id }) => id));
-      await until(`${events.length} completed jobs and no other`, COMPLETED_WITHIN_MS, async () => {
+    async check(eventIds) {
+      ledger.check(eventIds);
+      await until(`${eventIds.length} completed jobs and no other`, COMPLETED_WITHIN_MS, async () => {
         const { completed, ...others } = await queue.getJobCounts("completed", "waiting", "active", "failed");
-        return (completed === events.length && Object.values(others).every((count) => count === 0)) || undefined;
+        return (completed === eventIds.length && Object.values(others).every((count) => count === 0)) || undefined;
       });
       await queue.clean(0, 0, "completed");
     },
@@ -55,10 +58,10 @@ export function openBullmqPath(redisUrl: string, concurrency: number): Path {
   };
 }
 
-async function addSome(queue: EventQueue, jobs: { name: string; data: CloudEvent }[]): Promise<void> {
+async function addSome(queue: EventQueue, jobs: readonly { name: string; data: CloudEvent }[]): Promise<void> {
   const [first, ...more] = jobs;
   if (first !== undefined && more.length === 0) await queue.add(first.name, first.data);
-  else await queue.addBulk(jobs);
+  else await queue.addBulk([...jobs]);
 }
 
 type EventQueue = Queue<CloudEvent, undefined, string>;

@@ -1,6 +1,6 @@
+import { type CloudEvent, envelop } from "@runtime-cloud/contracts/events/cloud-event";
 import { ReconciliationDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/inventory_pb";
 import { ProposalState } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
-import { type CloudEvent, envelop } from "@runtime-cloud/eventing/cloud-event";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 
@@ -20,7 +20,7 @@ export function decidedEvents(count: number): CloudEvent[] {
         at: systemClock.now(),
         subject: { id: proposalId, tenantId, projectId: "project-1" },
         aggregateVersion: DECIDED_VERSION,
-        cause: { actor: "approver", correlationId: uuidv7() },
+        cause: { correlationId: uuidv7() },
       },
     );
   });

@@ -1,12 +1,14 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
 import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
 import { type LocalRedis, startRedis } from "@runtime-cloud/local-servers/redis";
 import type { ServiceName } from "@runtime-cloud/migrations/services";
 import { type Deployment, deployment } from "@runtime-cloud/runtime-cloud-host/deployment";
 import { enginePrograms } from "@runtime-cloud/runtime-cloud-host/engine-programs";
+import { eventually } from "@runtime-cloud/runtime-cloud-host/story/eventually";
 import { setStage, type Stage } from "@runtime-cloud/runtime-cloud-host/story/stage";
 import { createLocalIssuer } from "@runtime-cloud/service-kit/local-issuer";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";
@@ -23,8 +25,19 @@ export interface TestDeployment {
   token: string;
   /** For CLIENT PAUSE, FLUSHALL and the like. */
   redis: Redis;
+  /** Nothing can be added to a queue or taken off it, until `resumeQueues`; everything else goes on. */
+  pauseQueues(): Promise<void>;
+  resumeQueues(): Promise<void>;
+  /** Resolves when a subscriber has worked off its inbox. */
+  inboxIsDone(subscriber: string): Promise<void>;
+  /** As a crash does: what it held is gone. */
+  killRedis(): Promise<void>;
+  /** After `killRedis`: another one, empty, takes its place. */
+  restartRedis(): Promise<void>;
   close(): Promise<void>;
 }
+
+const PAUSE_MS = 60_000;
 
 /** Starts `services`; the others can be started later. */
 export async function deploy(
@@ -32,7 +45,7 @@ export async function deploy(
   print: (line: string) => void = () => undefined,
 ): Promise<TestDeployment> {
   const folder = await mkdtemp(join(tmpdir(), "runtime-cloud-deployment-"));
-  const server = await startRedis();
+  let server = await startRedis();
   const databases = {
     "iac-provisioning": await testDatabase("iac-provisioning"),
     "execution-capacity": await testDatabase("execution-capacity"),
@@ -65,6 +78,7 @@ export async function deploy(
   const { databaseUrls } = infrastructure;
   const stage = await setStage({ urls, databaseUrls, backend, issuer, targetsDir, programs, print });
   const redis = new Redis(server.url);
+  redis.on("error", () => undefined); // the failed command says it too
   await Promise.all(services.map((service) => processes.start(service)));
   const token = await issuer.issue({ subject: "test", tenant: stage.tenantId, scopes: allScopes });
   return {
@@ -73,6 +87,23 @@ export async function deploy(
     stage,
     backend,
     redis,
+    async pauseQueues() {
+      await redis.call("CLIENT", "PAUSE", String(PAUSE_MS), "WRITE");
+    },
+    async resumeQueues() {
+      await redis.call("CLIENT", "UNPAUSE");
+    },
+    async inboxIsDone(subscriber) {
+      const queue = backend.queue(inboxOf(subscriber));
+      await eventually(`an empty ${queue.name}`, async () => {
+        const open = await queue.getJobCountByTypes("waiting", "active", "delayed", "prioritized");
+        return open === 0 ? true : undefined;
+      });
+    },
+    killRedis: () => server.kill(),
+    async restartRedis() {
+      server = await startRedis({ port: server.port, password: server.password });
+    },
     async close() {
       await processes.stop();
       await stage.close();

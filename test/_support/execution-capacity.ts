@@ -35,11 +35,18 @@ export interface CapacityService {
 
 const SCOPES = ["capacity:operate", "capacity:quota", "capacity:lease", "capacity:read"];
 
+export interface CapacityOptions {
+  provisioning?: Provisioning["rpc"];
+  /** By what way the service reaches its database's URL. */
+  through?: (url: string) => string;
+}
+
 export async function startCapacity({
   provisioning,
-}: { provisioning?: Provisioning["rpc"] } = {}): Promise<CapacityService> {
+  through = (url) => url,
+}: CapacityOptions = {}): Promise<CapacityService> {
   const database = await testDatabase("execution-capacity");
-  const { url } = database;
+  const url = through(database.url);
   const logger = silentLogger();
   const opened = openDatabase(
     { url, applicationName: "test", onError: () => undefined },

@@ -4,10 +4,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { DescMessage, JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, ConnectError, createClient, createRouterTransport, type Interceptor } from "@connectrpc/connect";
-import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { type CloudEvent, envelop } from "@runtime-cloud/contracts/events/cloud-event";
+import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
 import type { DeclareSpecificationRequestSchema } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/specifications_pb";
-import type { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import type { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import {
   ProvisioningKind,
   RunMode,
@@ -15,7 +16,6 @@ import {
   SpecificationKind,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { eventCause } from "@runtime-cloud/eventing/cause";
-import { type CloudEvent, envelop } from "@runtime-cloud/eventing/cloud-event";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { deadlines } from "@runtime-cloud/iac-provisioning/deadlines";
 import { executeRun } from "@runtime-cloud/iac-provisioning/executor";

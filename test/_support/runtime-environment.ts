@@ -1,10 +1,10 @@
 import { type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, ConnectError, createClient, createRouterTransport, type Interceptor } from "@connectrpc/connect";
-import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { type CloudEvent, envelop } from "@runtime-cloud/contracts/events/cloud-event";
+import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
 import { RuntimeEnvironmentService } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/runtime_environment_service_pb";
-import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import { eventCause } from "@runtime-cloud/eventing/cause";
-import { type CloudEvent, envelop } from "@runtime-cloud/eventing/cloud-event";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import type { Context } from "@runtime-cloud/runtime-environment/context";
 import { deadlines } from "@runtime-cloud/runtime-environment/deadlines";

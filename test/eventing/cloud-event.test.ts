@@ -1,27 +1,26 @@
 import { createContextValues, createHandlerContext } from "@connectrpc/connect";
 import { expect, test } from "@jest/globals";
-import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
-import {
-  CapacityLeaseReleasedSchema,
-  QuotaChangedSchema,
-} from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
-import {
-  AttemptOutcomeRecordedSchema,
-  EnvironmentCreatedSchema,
-  PromotionApprovedSchema,
-  SandboxReleasedSchema,
-} from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
-import { LeaseState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { callCause, deadlineCause, eventCause } from "@runtime-cloud/eventing/cause";
 import {
   decode,
   envelop,
   type EventMeta,
   MalformedEvent,
   parseCloudEvent,
-  toCloudEvent,
-} from "@runtime-cloud/eventing/cloud-event";
-import { eventCatalogue, eventNamed, eventOf, eventOnTopic } from "@runtime-cloud/eventing/event-catalogue";
+} from "@runtime-cloud/contracts/events/cloud-event";
+import { eventCatalogue, eventNamed, eventOf, eventOnTopic } from "@runtime-cloud/contracts/events/event-catalogue";
+import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
+import {
+  CapacityLeaseReleasedSchema,
+  QuotaChangedSchema,
+} from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
+import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
+import { PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/promotion_pb";
+import { AttemptOutcomeRecordedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/run_control_pb";
+import { AttemptOutcome } from "@runtime-cloud/contracts/runtimecloud/types/v1/run_control_pb";
+import { SandboxReleasedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/tooling_pb";
+import { LeaseState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
+import { callCause, deadlineCause, eventCause } from "@runtime-cloud/eventing/cause";
+import { toCloudEvent } from "@runtime-cloud/eventing/to-cloud-event";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { principalKey } from "@runtime-cloud/service-kit/principal";
 import { attemptRecorded, promotionApproved, sandboxReleased } from "./control-plane-events.ts";
@@ -32,7 +31,7 @@ const meta: EventMeta = {
   at: new Date("2026-01-02T03:04:05.678Z"),
   subject: { id: leaseId, tenantId: "tenant-a", projectId: "project-1" },
   aggregateVersion: 4,
-  cause: { actor: "operator", correlationId: "request-1", traceparent: "00-1-2-01" },
+  cause: { correlationId: "request-1", traceparent: "00-1-2-01" },
 };
 const fields = {
   leaseId,
@@ -105,6 +104,23 @@ test("keeps an enum number that it doesn't know", () => {
   expect(read.outcome).toBe(99);
 });
 
+test("reads an enum name that it doesn't know as unspecified, and still refuses one that is missing or empty", () => {
+  const named = (outcome: string) => decode(AttemptOutcomeRecordedSchema, attemptRecorded({ outcome }));
+  expect(named("ATTEMPT_OUTCOME_PREEMPTED").outcome).toBe(AttemptOutcome.UNSPECIFIED);
+  expect(() => named("")).toThrow(/AttemptOutcomeRecorded breaks its rules: outcome: value is required/);
+  expect(() => named("ATTEMPT_OUTCOME_UNSPECIFIED")).toThrow(/outcome: value is required/);
+  const { outcome, ...data } = attemptRecorded().data;
+  expect(outcome).toBe("ATTEMPT_OUTCOME_SUCCEEDED");
+  expect(() => decode(AttemptOutcomeRecordedSchema, { ...attemptRecorded(), data })).toThrow(
+    /outcome: value is required/,
+  );
+});
+
+test("names the other rules that an event with an unknown enum name breaks", () => {
+  const event = attemptRecorded({ outcome: "ATTEMPT_OUTCOME_PREEMPTED", runId: "42" });
+  expect(() => decode(AttemptOutcomeRecordedSchema, event)).toThrow(/breaks its rules: run_id: .*UUID/i);
+});
+
 test("refuses an event that breaks its rules, never quoting its values", () => {
   const secret = "hunter2-not-a-uuid";
   expect(() => decode(SandboxReleasedSchema, sandboxReleased({ sandboxId: secret }))).toThrow(/sandbox_id/);
@@ -122,8 +138,8 @@ test.each([
 });
 
 test("catalogues every event once by name and topic, with its producer and consumers", () => {
-  expect(eventCatalogue).toHaveLength(18);
-  expect(new Set(eventCatalogue.map(({ topic }) => topic)).size).toBe(18);
+  expect(eventCatalogue).toHaveLength(46);
+  expect(new Set(eventCatalogue.map(({ topic }) => topic)).size).toBe(46);
   for (const event of eventCatalogue) {
     expect(event.consumers.length).toBeGreaterThan(0);
     expect(eventNamed(event.name)).toBe(event);

@@ -1,4 +1,4 @@
-import type { CloudEvent } from "@runtime-cloud/eventing/cloud-event";
+import type { CloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 
 /* Events of the Control Plane as their producers would put them on an inbox: plain JSON. */

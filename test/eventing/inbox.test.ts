@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import {
-  AttemptOutcomeRecordedSchema,
-  SandboxReleasedSchema,
-} from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
-import { type CloudEvent, decode } from "@runtime-cloud/eventing/cloud-event";
+import { type CloudEvent, decode } from "@runtime-cloud/contracts/events/cloud-event";
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
+import { AttemptOutcomeRecordedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/run_control_pb";
+import { SandboxReleasedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/tooling_pb";
 import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
 import { type Inbox, type InboxOutcome, startInbox } from "@runtime-cloud/eventing/inbox";
-import { inboxJob, inboxOf } from "@runtime-cloud/eventing/inbox-job";
+import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
 import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
 import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
 import { redriveParked } from "@runtime-cloud/eventing/redrive";
@@ -94,16 +93,63 @@ test("gives every handler of a topic the event, and repeats only the one that fa
   let tries = 0;
   take(
     countSandbox,
-    on(SandboxReleasedSchema, "FailOnce", async () => {
+    on(SandboxReleasedSchema, "FailFirst", async () => {
       tries += 1;
-      if (tries === 1) throw new Error("not yet");
+      // Once together with the other, once alone.
+      if (tries <= 2) throw new Error("not yet");
     }),
   );
   await deliver(event);
   expect(await outcome(2)).toEqual(["retried", "handled"]);
-  expect(tries).toBe(2);
+  expect(tries).toBe(3);
   expect(await effects(sandboxOf(event))).toBe(1);
   expect(await database.client.inboxReceipt.count({ where: { eventId: event.id } })).toBe(2);
+});
+
+test("takes in together what comes together; one that fails takes no other with it", async () => {
+  const events = Array.from({ length: 40 }, () => sandboxReleased());
+  const poison = events[20]?.id;
+  take(
+    on(SandboxReleasedSchema, "CountSandbox", async (unit, { sandboxId }, { id }) => {
+      if (id === poison) throw new Error("this one never works");
+      await createQuota(unit, sandboxId);
+    }),
+  );
+  await backend.add(
+    inboxOf(subscriber),
+    events.map((event) => ({ ...inboxJob(event), opts: { attempts: 1 } })),
+  );
+  expect([...(await outcome(40))].sort()).toEqual([...Array<string>(39).fill("handled"), "parked"]);
+  const counts = await Promise.all(events.map((event) => effects(sandboxOf(event))));
+  expect(counts).toEqual(events.map(({ id }) => (id === poison ? 0 : 1)));
+  const [{ transactions } = { transactions: 40 }] = await database.client.$queryRaw<{ transactions: number }[]>`
+    SELECT count(DISTINCT xmin::text)::int AS transactions FROM inbox_receipt
+    WHERE event_id = ANY(${events.map(({ id }) => id)}::uuid[])`;
+  expect(transactions).toBeLessThan(39);
+});
+
+test("goes on with the others while a row that one of them needs is locked", async () => {
+  const events = [1, 2, 3, 4, 5, 6].map(() => sandboxReleased());
+  const stuck = events[1]?.id;
+  const { id: quotaId } = await database.client.quota.findFirstOrThrow();
+  take(
+    on(SandboxReleasedSchema, "CountSandbox", async (unit, { sandboxId }, { id }) => {
+      if (id === stuck) await unit.tx.$queryRaw`SELECT FROM quota WHERE id = ${quotaId}::uuid FOR UPDATE`;
+      await createQuota(unit, sandboxId);
+    }),
+  );
+  const held = await database.pool.connect();
+  try {
+    await held.query("BEGIN");
+    await held.query("SELECT FROM quota WHERE id = $1 FOR UPDATE", [quotaId]);
+    await backend.add(inboxOf(subscriber), events.map(inboxJob));
+    expect(await outcome(5)).toEqual(Array<string>(5).fill("handled"));
+  } finally {
+    await held.query("COMMIT");
+    held.release();
+  }
+  await outcome(6);
+  expect(await Promise.all(events.map((event) => effects(sandboxOf(event))))).toEqual([1, 1, 1, 1, 1, 1]);
 });
 
 test("takes events in whatever order they come", async () => {

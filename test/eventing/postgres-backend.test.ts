@@ -1,10 +1,10 @@
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import { QuotaChangedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
 import { deadlinesOf, startDeadlines } from "@runtime-cloud/eventing/deadlines";
 import { on } from "@runtime-cloud/eventing/event-handler";
 import { type InboxOutcome, startInbox } from "@runtime-cloud/eventing/inbox";
-import { inboxOf } from "@runtime-cloud/eventing/inbox-job";
 import { postgresBackend } from "@runtime-cloud/eventing/postgres-backend";
 import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
 import { startRelay } from "@runtime-cloud/eventing/relay";

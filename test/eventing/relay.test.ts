@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
+import { parseCloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import { QuotaChangedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/capacity_pb";
-import { parseCloudEvent } from "@runtime-cloud/eventing/cloud-event";
 import { on } from "@runtime-cloud/eventing/event-handler";
 import { type InboxOutcome, startInbox } from "@runtime-cloud/eventing/inbox";
-import { inboxOf } from "@runtime-cloud/eventing/inbox-job";
 import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
 import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
 import { outboxLag, type Relay, startRelay } from "@runtime-cloud/eventing/relay";

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import type { CloudEvent } from "@runtime-cloud/eventing/cloud-event";
-import { eventOnTopic } from "@runtime-cloud/eventing/event-catalogue";
-import { inboxJob, inboxOf } from "@runtime-cloud/eventing/inbox-job";
+import type { CloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
+import { eventOnTopic } from "@runtime-cloud/contracts/events/event-catalogue";
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
+import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
 import { eventually } from "@runtime-cloud/runtime-cloud-host/story/eventually";
 import { playStory } from "@runtime-cloud/runtime-cloud-host/story/story";
 import type pg from "pg";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { toCloudEvent } from "@runtime-cloud/eventing/cloud-event";
+import { toCloudEvent } from "@runtime-cloud/eventing/to-cloud-event";
 import { decide, initiate } from "@runtime-cloud/state-machines/decide";
 import type { IntegrationEvent } from "@runtime-cloud/state-machines/integration-event";
 import { CREATE, lifecycleEdges, UNBORN } from "@runtime-cloud/state-machines/lifecycle-edges";

@@ -52,6 +52,20 @@ describe("readConfig", () => {
     expect(problems.join("\n")).toMatch(/^VAULT_KEY \(value hidden\) is shorter than 8 characters/m);
   });
 
+  test.each([
+    ["EVENT_RETENTION_DAYS", "15"],
+    ["INBOX_RECEIPT_RETENTION_DAYS", "37"],
+  ])("refuses receipts that don't outlive the events and their parking: %s=%s", (variable, days) => {
+    expect(problemsOf({ ...good, [variable]: days })).toEqual([
+      expect.stringMatching(/^INBOX_RECEIPT_RETENTION_DAYS.* must be more than EVENT_RETENTION_DAYS and 30 together/),
+    ]);
+  });
+
+  test("takes receipts that do", () => {
+    const days = { EVENT_RETENTION_DAYS: "14", INBOX_RECEIPT_RETENTION_DAYS: "45" };
+    expect(readConfig(settings, { ...good, ...days })).toMatchObject({ EVENT_RETENTION_DAYS: 14 });
+  });
+
   test("never shows a secret, nor the password in a URL", () => {
     const message = problemsOf({ ...good, DATABASE_URL: "mysql://app:hunter2@db/app", VAULT_KEY: "k3y" }).join("\n");
     expect(message).toMatch(/DATABASE_URL \(value hidden\) is not a URL that starts with postgres:\/\//);

@@ -12,6 +12,7 @@ import {
   IllegalTransition,
   InvalidInput,
   NotFound,
+  OutOfRange,
   StaleRow,
   Unavailable,
 } from "@runtime-cloud/service-kit/errors";
@@ -101,6 +102,15 @@ describe("a domain error leaves as its code with details, and isn't logged as an
     expect(refused.code).toBe(Code.InvalidArgument);
     const [badRequest] = refused.findDetails(BadRequestSchema);
     expect(badRequest?.fieldViolations[0]).toMatchObject({ field: "planDigest", description: "is another plan's" });
+  });
+
+  test("OutOfRange, with where something is", async () => {
+    const refused = await askRefused(new OutOfRange("the log starts at 7", { oldestSequence: "7" }));
+    expect(refused).toMatchObject({ code: Code.OutOfRange, rawMessage: "the log starts at 7" });
+    expect(refused.findDetails(ErrorInfoSchema)).toMatchObject([
+      { reason: "OUT_OF_RANGE", metadata: { oldestSequence: "7" } },
+    ]);
+    expect(errorLines()).toEqual([]);
   });
 
   test("Exhausted, with whose limit and when to try again", async () => {

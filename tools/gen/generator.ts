@@ -9,12 +9,12 @@ export interface Generator {
   run(root: string): Promise<void>;
 }
 
-/** A generated file that is committed, so that it can be read without a checkout and go stale. */
+/** A generated file, or a folder of them, that is committed, so that it can be read without a checkout and go stale. */
 export interface GeneratedDocument {
-  /** Where it is written, relative to the repository. */
+  /** Where it is written, relative to the repository. A folder holds nothing else. */
   readonly path: string;
   /** Files and folders, relative to the repository, that it is rendered from. */
   readonly inputs: readonly string[];
-  /** The whole file as it should be committed. */
-  render(): Promise<string>;
+  /** The whole file as it should be committed; of a folder, each file by its name. */
+  render(): Promise<string | ReadonlyMap<string, string>>;
 }

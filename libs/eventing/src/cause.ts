@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { HandlerContext } from "@connectrpc/connect";
+import type { CloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import type { NewId } from "@runtime-cloud/service-kit/ids";
-import type { CloudEvent } from "./cloud-event.ts";
 
 /** Why a change happens: stamped on its history row and carried by every event that it announces. */
 export interface Cause {

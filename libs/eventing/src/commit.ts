@@ -1,7 +1,7 @@
 import { classifyDatabaseError } from "@runtime-cloud/service-kit/database-errors";
 import { StaleRow } from "@runtime-cloud/service-kit/errors";
 import type { AnyStateMachine, ContextFrom, StateValueFrom } from "xstate";
-import { toCloudEvent } from "./cloud-event.ts";
+import { toCloudEvent } from "./to-cloud-event.ts";
 import type { Accepted } from "./decision.ts";
 import type { SqlTransaction } from "./sql-transaction.ts";
 import type { Unit } from "./unit-of-work.ts";
@@ -56,10 +56,11 @@ async function record<M extends AnyStateMachine>(
   await tx.$executeRaw`
     WITH history AS (
       INSERT INTO transition
-        (aggregate, aggregate_id, tenant_id, version, from_state, event, to_state, actor, correlation_id, causation_id)
+        (aggregate, aggregate_id, tenant_id, version, from_state, event, to_state,
+         actor, correlation_id, causation_id, traceparent)
       VALUES
         (${aggregate}, ${row.id}, ${row.tenantId}, ${version}, ${from}, ${event}, ${String(state)},
-         ${cause.actor}, ${cause.correlationId}, ${cause.causationId ?? null})
+         ${cause.actor}, ${cause.correlationId}, ${cause.causationId ?? null}, ${cause.traceparent ?? null})
     )
     INSERT INTO outbox_message (id, topic, tenant_id, subject, envelope)
     SELECT id, topic, ${row.tenantId}, ${row.id}, envelope

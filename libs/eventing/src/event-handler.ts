@@ -1,5 +1,5 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { type CloudEvent, decode } from "./cloud-event.ts";
+import { type CloudEvent, decode } from "@runtime-cloud/contracts/events/cloud-event";
 import type { Unit } from "./unit-of-work.ts";
 
 /** What a service does about one kind of event; made by {@link on}. */

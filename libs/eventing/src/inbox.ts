@@ -1,13 +1,14 @@
+import { type CloudEvent, MalformedEvent, parseCloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
+import { eventOf } from "@runtime-cloud/contracts/events/event-catalogue";
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
-import { eventCause } from "./cause.ts";
-import { type CloudEvent, MalformedEvent, parseCloudEvent } from "./cloud-event.ts";
-import { eventOf } from "./event-catalogue.ts";
 import type { EventHandler } from "./event-handler.ts";
-import { inboxOf } from "./inbox-job.ts";
+import { gather } from "./gather.ts";
 import { neutralFailure } from "./neutral-failure.ts";
 import type { QueueBackend } from "./queue-backend.ts";
 import type { SqlTransaction } from "./sql-transaction.ts";
-import { type UnitContext, unitOfWork } from "./unit-of-work.ts";
+import { type Delivery, takeIn, takeInTogether } from "./take-in.ts";
+import type { UnitContext } from "./unit-of-work.ts";
 
 export interface InboxOptions<Tx> {
   /** The service's name in the catalogue, for example `IaCProvisioningService`. */
@@ -16,6 +17,7 @@ export interface InboxOptions<Tx> {
   context: UnitContext<Tx>;
   handlers: readonly EventHandler<Tx>[];
   logger: Logger;
+  /** How many events are in work at once. */
   concurrency?: number;
   /** Told how every delivery ended, for metrics. */
   observe?: (outcome: InboxOutcome, topic: string) => void;
@@ -29,18 +31,39 @@ export interface Inbox {
   stop(): Promise<void>;
 }
 
-const CONCURRENCY = 8;
+const CONCURRENCY = 128;
+/** Events that are in work share transactions: this many at once, of no more events than this. */
+const LANES = 2;
+const LARGEST_BATCH = 100;
+/** Transactions of one event at once, for those that can't share. */
+const LANES_ALONE = 4;
+/** A transaction's rows are locked as long as it takes. */
+const TARGET_MS = 100;
 
 /** Takes in a subscriber's events. One that fails is tried again later, and in the end parked; the others go on. */
 export function startInbox<Tx extends SqlTransaction>(options: InboxOptions<Tx>): Inbox {
   const { subscriber, backend, context, logger, concurrency = CONCURRENCY, observe = () => undefined } = options;
   const handlersOf = byTopic(options.handlers);
+  const alone = gather<Delivery<Tx>, boolean>({
+    work: (deliveries) => Promise.allSettled(deliveries.map((delivery) => takeIn(context, delivery))),
+    lanes: LANES_ALONE,
+    largest: 1,
+    targetMs: TARGET_MS,
+  });
+  const together = gather<Delivery<Tx>, boolean>({
+    work: (deliveries) => takeInTogether(context, deliveries, alone),
+    lanes: LANES,
+    largest: LARGEST_BATCH,
+    targetMs: TARGET_MS,
+  });
 
   const worker = backend.worker(
     inboxOf(subscriber),
     async (job) => {
       try {
-        const outcome = await takeIn(parseCloudEvent(job.data), handlersOf, context);
+        const deliveries = deliveriesOf(parseCloudEvent(job.data), handlersOf);
+        // One that failed before doesn't spoil it for others again.
+        const outcome = await outcomeOf(deliveries.map(job.attemptsMade === 0 ? together : alone));
         observe(outcome, job.name);
         return outcome;
       } catch (err) {
@@ -57,36 +80,20 @@ export function startInbox<Tx extends SqlTransaction>(options: InboxOptions<Tx>)
   return { stop: () => worker.close() };
 }
 
-async function takeIn<Tx extends SqlTransaction>(
+/** Throws MalformedEvent. */
+function deliveriesOf<Tx>(
   event: CloudEvent,
-  handlersOf: ReadonlyMap<string, EventHandler<Tx>[]>,
-  context: UnitContext<Tx>,
-): Promise<InboxOutcome> {
-  const handlers = handlersOf.get(event.type);
-  if (!handlers) return "unknown";
-  let outcome: InboxOutcome = "duplicate";
-  for (const handler of handlers) {
-    if (await handleOnce(event, handler, context)) outcome = "handled";
-  }
-  return outcome;
+  handlersOf: ReadonlyMap<string, readonly EventHandler<Tx>[]>,
+): Delivery<Tx>[] {
+  const handlers = handlersOf.get(event.type) ?? [];
+  return handlers.map((handler) => ({ event, handler: handler.name, work: handler.prepare(event) }));
 }
 
-/** False when the handler has had this event before. */
-async function handleOnce<Tx extends SqlTransaction>(
-  event: CloudEvent,
-  handler: EventHandler<Tx>,
-  context: UnitContext<Tx>,
-): Promise<boolean> {
-  const work = handler.prepare(event);
-  return unitOfWork(context, eventCause(event, handler.name), async (unit) => {
-    // A second delivery at the same moment waits here for the first one's end.
-    const receipts = await unit.tx.$executeRaw`
-      INSERT INTO inbox_receipt (event_id, handler) VALUES (${event.id}::uuid, ${handler.name})
-      ON CONFLICT DO NOTHING`;
-    if (receipts === 0) return false;
-    await work(unit);
-    return true;
-  });
+/** Of one event, by whether each of its handlers had it new. One that fails lets the others end, and is thrown. */
+async function outcomeOf(fresh: readonly Promise<boolean>[]): Promise<InboxOutcome> {
+  if (fresh.length === 0) return "unknown";
+  await Promise.allSettled(fresh);
+  return (await Promise.all(fresh)).includes(true) ? "handled" : "duplicate";
 }
 
 function byTopic<Tx>(handlers: readonly EventHandler<Tx>[]): Map<string, EventHandler<Tx>[]> {

@@ -1,15 +1,17 @@
 import { setMaxListeners } from "node:events";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
+import { PARKED_DAYS } from "@runtime-cloud/service-kit/settings";
 import {
   type BackendFactory,
   type ConnectionOptions,
   DelayedError,
+  type Processor,
   type RedisQueueBackend,
   UnrecoverableError,
   WaitingError,
   Worker,
 } from "bullmq";
-import type { JobWorker, Process, QueueJob } from "./queue-backend.ts";
+import type { JobWorker, Process, QueueJob, WorkerOptions } from "./queue-backend.ts";
 import { within } from "./within.ts";
 import { WorkerStopping } from "./worker-stopping.ts";
 
@@ -20,7 +22,7 @@ const STALL_CHECK_MS = 5_000;
 const MAX_STALLS = 20;
 const MAX_STARTS = 40;
 const KEEP_DONE = { age: 24 * 3_600, count: 1_000 };
-const KEEP_FAILED = { age: 30 * 24 * 3_600, count: 10_000 };
+const KEEP_FAILED = { age: PARKED_DAYS * 24 * 3_600, count: 10_000 };
 const GRACE_MS = 10_000;
 const DISCONNECT_MS = 1_000;
 
@@ -28,29 +30,36 @@ export interface WorkerParts {
   factory: BackendFactory<RedisQueueBackend, ConnectionOptions>;
   connection: ConnectionOptions;
   prefix: string;
-  concurrency: number;
+  options: WorkerOptions;
   logger: Logger;
 }
 
 /** Starts a worker; it connects by itself, now or whenever the backend is there. */
 export function openWorker(queue: string, process: Process, parts: WorkerParts): JobWorker {
-  const { factory, connection, prefix, concurrency, logger } = parts;
+  const { factory, connection, prefix, logger } = parts;
+  const { concurrency, interruptible = false } = parts.options;
   const stopping = new AbortController();
-  // Each job that runs listens to it.
+  // Each interruptible job that runs listens to it.
   setMaxListeners(0, stopping.signal);
+  const run = async (job: QueueJob, token: string | undefined, work: (token: string) => Promise<unknown>) => {
+    if (stopping.signal.aborted) return giveBack(job, token);
+    try {
+      return await work(token ?? "");
+    } catch (error) {
+      if (stopping.signal.aborted && !isFinal(error)) return giveBack(job, token);
+      throw error;
+    }
+  };
+  // BullMQ counts the declared parameters: it makes a signal only for a processor with three, none optional.
+  const plain: Processor<unknown, unknown, string> = (job, token) =>
+    run(job, token, (lock) => process(job, lock, stopping.signal));
+  const withSignal: Processor<unknown, unknown, string> = (job, token, lost) =>
+    run(job, token, (lock) =>
+      abortable(lost ? [lost, stopping.signal] : [stopping.signal], (signal) => process(job, lock, signal)),
+    );
   const worker = new Worker<unknown, unknown, string>(
     queue,
-    // BullMQ counts the declared parameters: only a processor with three, none optional, gets the signal.
-    async (job, token, lost) => {
-      const signals = lost ? [lost, stopping.signal] : [stopping.signal];
-      if (stopping.signal.aborted) return await giveBack(job, token);
-      try {
-        return await abortable(signals, (signal) => process(job, token ?? "", signal));
-      } catch (error) {
-        if (stopping.signal.aborted && !isFinal(error)) return await giveBack(job, token);
-        throw error;
-      }
-    },
+    interruptible ? withSignal : plain,
     {
       connection,
       prefix,

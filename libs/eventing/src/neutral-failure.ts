@@ -1,3 +1,4 @@
+import { MalformedEvent } from "@runtime-cloud/contracts/events/cloud-event";
 import {
   Denied,
   Exhausted,
@@ -8,7 +9,6 @@ import {
   Unavailable,
 } from "@runtime-cloud/service-kit/errors";
 import { UnrecoverableError } from "bullmq";
-import { MalformedEvent } from "./cloud-event.ts";
 
 const tellable = [Denied, Exhausted, IllegalTransition, InvalidInput, NotFound, StaleRow, Unavailable];
 

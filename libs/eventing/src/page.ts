@@ -24,6 +24,8 @@ export function pageToken(after: string, filter: Filter): string {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** The sort keys of lists that are ordered by a name. */
 export const NAME = /^[\x20-\x7e]{1,128}$/;
+/** The sort keys of lists that are numbered. */
+export const SEQUENCE = /^\d{1,18}$/;
 
 /**
  * Where a page starts: after this sort key, or at the beginning when undefined. Throws InvalidInput, also for a token

@@ -14,8 +14,15 @@ import { within } from "./within.ts";
 export type QueueJob = Job<unknown, unknown, string>;
 export type JobQueue = Queue<unknown, unknown, string>;
 
-/** `token` is the lock that moving the job back needs; `signal` aborts when the worker stops or loses the job. */
+/** `token` is the lock that moving the job back needs; `signal` aborts when the worker stops. */
 export type Process = (job: QueueJob, token: string, signal: AbortSignal) => Promise<unknown>;
+
+export interface WorkerOptions {
+  /** Jobs in work at once. */
+  concurrency: number;
+  /** For long jobs: `signal` aborts also when the job is lost to another worker. A price to pay for each job. */
+  interruptible?: boolean;
+}
 
 export interface NewJob {
   name: string;
@@ -42,7 +49,7 @@ export interface QueueBackend {
   add(queue: string, jobs: readonly NewJob[]): Promise<void>;
   /** For dashboards and re-driving. Connects by itself, and `close` closes it. */
   queue(name: string): JobQueue;
-  worker(queue: string, process: Process, options: { concurrency: number }): JobWorker;
+  worker(queue: string, process: Process, options: WorkerOptions): JobWorker;
   /**
    * Throws for a backend that may drop jobs, saying how to set it right. One that is away is no error, since services
    * start in any order.
@@ -99,8 +106,8 @@ export function queueBackend(parts: BackendParts): QueueBackend {
       await within(connectMs, target.waitUntilReady(), `queue ${name} is out of reach`);
       await within(ADD_MS, target.addBulk([...jobs]), `queue ${name} doesn't answer`);
     },
-    worker(name, process, { concurrency }) {
-      const worker = openWorker(name, process, { factory, connection: consumer, prefix, concurrency, logger });
+    worker(name, process, options) {
+      const worker = openWorker(name, process, { factory, connection: consumer, prefix, options, logger });
       workers.push(worker);
       return worker;
     },

@@ -14,6 +14,12 @@ export interface RedisBackendOptions {
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const COMMAND_TIMEOUT_MS = 2_000;
+/**
+ * A connection on which nothing comes for so long, though an answer is due, is replaced: it may be half-open, and would
+ * stay so for a quarter of an hour. A worker's blocking reads take up to 10 s by themselves.
+ */
+const PRODUCER_SILENCE_MS = 4_000;
+const CONSUMER_SILENCE_MS = 15_000;
 /** How long the other side may take to close; a connection that is closed already keeps the process up for as long. */
 const DISCONNECT_TIMEOUT_MS = 200;
 const FIRST_RECONNECT_MS = 50;
@@ -33,9 +39,10 @@ export function redisBackend({ url, prefix: given, logger }: RedisBackendOptions
     enableOfflineQueue: false,
     maxRetriesPerRequest: 1,
     commandTimeout: COMMAND_TIMEOUT_MS,
+    socketTimeout: PRODUCER_SILENCE_MS,
   };
   // A worker's blocking reads last as long as its queue is empty: a command timeout would fail each of them.
-  const consumer = { ...shared, maxRetriesPerRequest: null };
+  const consumer = { ...shared, maxRetriesPerRequest: null, socketTimeout: CONSUMER_SILENCE_MS };
   const marks = redisMarks(url, producer, prefix);
   const backend = queueBackend({
     factory: createRedisBackend,

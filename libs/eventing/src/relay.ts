@@ -1,9 +1,10 @@
+import type { CloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
+import { eventCatalogue } from "@runtime-cloud/contracts/events/event-catalogue";
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import type pg from "pg";
-import type { CloudEvent } from "./cloud-event.ts";
-import { eventCatalogue } from "./event-catalogue.ts";
-import { inboxJob, inboxOf } from "./inbox-job.ts";
-import { listenToOutbox } from "./outbox-listener.ts";
+import { inboxJob } from "./inbox-job.ts";
+import { listenTo, OUTBOX_CHANNEL } from "./channel-listener.ts";
 import type { QueueBackend } from "./queue-backend.ts";
 import { holdMark } from "./queue-marks.ts";
 import { refuseUnknownSubscribers } from "./subscribers.ts";
@@ -52,20 +53,27 @@ export function startRelay({ pool, backend, subscribers, logger, random = Math.r
   let stopped = false;
 
   const loop = (async () => {
+    let marked: Promise<void> = Promise.resolve();
     for (let failures = 0; !stopped;) {
       try {
-        const published = await publishPage(pool, backend, consumersOf);
+        const page = await deliverPage(pool, backend, consumersOf);
+        const before = marked;
+        // Meanwhile the next page is on its way; the rows of this one are locked until then.
+        marked = page.mark();
+        marked.catch(() => undefined); // the next turn, or the end, sees it
+        await before;
         if (failures > 0) logger.info("relay publishes again");
         failures = 0;
-        if (published < PAGE && !stopped) await pause.sleep(POLL_MS);
+        if (page.size < PAGE && !stopped) await pause.sleep(POLL_MS);
       } catch (err) {
         failures += 1;
         logger.warn({ err, failures }, "relay can't publish now; the events stay in the outbox");
         if (!stopped) await pause.sleep(backoff(failures, random));
       }
     }
+    await marked.catch((err: unknown) => logger.warn({ err }, "the last events are published once more later"));
   })();
-  const listener = listenToOutbox(pool, pause.wake, logger);
+  const listener = listenTo(pool, { [OUTBOX_CHANNEL]: () => pause.wake() }, logger);
 
   return {
     wake: pause.wake,
@@ -92,11 +100,11 @@ export async function outboxLag(pool: pg.Pool): Promise<OutboxLag> {
  * The page's rows stay locked until they are marked, so no other relay takes them, and a relay that dies gives them
  * back. Topics that this version doesn't know are left to the newer one that wrote them.
  */
-async function publishPage(pool: pg.Pool, backend: QueueBackend, consumersOf: Map<string, string[]>): Promise<number> {
+async function deliverPage(pool: pg.Pool, backend: QueueBackend, consumersOf: Deliveries): Promise<Page> {
   const client = await pool.connect();
-  let broken = false;
   try {
-    await client.query("BEGIN");
+    // A mark that a crash of the database loses costs a second delivery, no event.
+    await client.query("BEGIN; SET LOCAL synchronous_commit = off");
     await holdMark(client, backend.prefix);
     const { rows } = await client.query<OutboxRow>(
       `SELECT id, topic, envelope FROM outbox_message
@@ -105,20 +113,34 @@ async function publishPage(pool: pg.Pool, backend: QueueBackend, consumersOf: Ma
       [[...consumersOf.keys()], PAGE],
     );
     await deliver(backend, rows, consumersOf);
-    await client.query("UPDATE outbox_message SET published_at = clock_timestamp() WHERE id = ANY($1)", [
-      rows.map(({ id }) => id),
-    ]);
-    await client.query("COMMIT");
-    return rows.length;
+    return { size: rows.length, mark: () => mark(client, rows) };
   } catch (error) {
-    await client.query("ROLLBACK").catch(() => (broken = true));
+    await giveUp(client);
     throw error;
-  } finally {
-    client.release(broken);
   }
 }
 
-async function deliver(backend: QueueBackend, rows: OutboxRow[], consumersOf: Map<string, string[]>): Promise<void> {
+async function mark(client: pg.PoolClient, rows: readonly OutboxRow[]): Promise<void> {
+  try {
+    if (rows.length > 0) {
+      const ids = rows.map(({ id }) => id);
+      await client.query("UPDATE outbox_message SET published_at = clock_timestamp() WHERE id = ANY($1)", [ids]);
+    }
+    await client.query("COMMIT");
+  } catch (error) {
+    await giveUp(client);
+    throw error;
+  }
+  client.release();
+}
+
+async function giveUp(client: pg.PoolClient): Promise<void> {
+  let broken = false;
+  await client.query("ROLLBACK").catch(() => (broken = true));
+  client.release(broken);
+}
+
+async function deliver(backend: QueueBackend, rows: OutboxRow[], consumersOf: Deliveries): Promise<void> {
   const bySubscriber = new Map<string, CloudEvent[]>();
   for (const { topic, envelope } of rows) {
     for (const subscriber of consumersOf.get(topic) ?? []) {
@@ -133,7 +155,7 @@ async function deliver(backend: QueueBackend, rows: OutboxRow[], consumersOf: Ma
 }
 
 /** Of every topic in the catalogue, its consumers that this deployment has. */
-function deliveries(subscribers: readonly string[]): Map<string, string[]> {
+function deliveries(subscribers: readonly string[]): Deliveries {
   refuseUnknownSubscribers(subscribers);
   return new Map(
     eventCatalogue.map(({ topic, consumers }) => [topic, consumers.filter((name) => subscribers.includes(name))]),
@@ -149,4 +171,14 @@ interface OutboxRow {
   id: string;
   topic: string;
   envelope: CloudEvent;
+}
+
+/** Consumers by topic. */
+type Deliveries = ReadonlyMap<string, readonly string[]>;
+
+/** Events that are in the queues, and not marked so yet. */
+interface Page {
+  size: number;
+  /** Commits it. */
+  mark(): Promise<void>;
 }

@@ -1,3 +1,5 @@
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
+import { EventLogService } from "@runtime-cloud/contracts/runtimecloud/eventlog/v1/event_log_service_pb";
 import { startAdmin } from "@runtime-cloud/service-kit/admin";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { openDatabase } from "@runtime-cloud/service-kit/database";
@@ -18,16 +20,17 @@ import { tlsFromSettings } from "@runtime-cloud/service-kit/tls";
 import { DASHBOARD_PATH, dashboard } from "./dashboard.ts";
 import { databaseNow } from "./database-clock.ts";
 import { deadlinesOf, startDeadlines } from "./deadlines.ts";
-import { inboxOf } from "./inbox-job.ts";
 import { startInbox } from "./inbox.ts";
 import { openBackend } from "./open-backend.ts";
 import { watchQueues } from "./queue-marks.ts";
 import { startRelay } from "./relay.ts";
+import { startRetention } from "./retention.ts";
 import type { ServiceContext } from "./service-context.ts";
 import type { DatabaseClient, ServiceDefinition } from "./service-definition.ts";
 import { serviceMetrics } from "./service-metrics.ts";
 import { serviceProbes } from "./service-probes.ts";
 import type { SqlTransaction } from "./sql-transaction.ts";
+import { startEventLog } from "./start-event-log.ts";
 import { refuseUnknownSubscribers } from "./subscribers.ts";
 import { enqueueWork } from "./work-queue.ts";
 
@@ -104,7 +107,10 @@ async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransactio
   const relay = startRelay({ pool, backend, subscribers: settings.SUBSCRIBERS, logger });
   const { marks, prefix } = backend;
   const watch = marks && watchQueues({ pool, marks, prefix, service: name, onLoss: relay.wake, newId: uuidv7, logger });
-  started.add(() => Promise.all([relay.stop(), watch?.stop()]));
+  const { SUBSCRIBERS: subscribers } = settings;
+  const eventLog = startEventLog({ pool, backend, subscriber, subscribers, newId: uuidv7, logger });
+  const retention = startRetention({ pool, settings, logger, registry: metrics.registry });
+  started.add(() => Promise.all([relay.stop(), watch?.stop(), eventLog.stop(), retention.stop()]));
   const observe = serviceMetrics(metrics.registry, relay, pool);
   const { handlers } = parts;
   // An inbox without handlers would take its events in, and do nothing about them.
@@ -125,16 +131,20 @@ async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransactio
   const graceMs = settings.SHUTDOWN_GRACE_SECONDS * 1_000;
   started.add(() => Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox?.stop(), deadlines.stop()]));
 
-  const health = createHealth({ services: parts.services, probes: serviceProbes(pool) });
+  const services = [...parts.services, EventLogService.typeName];
+  const health = createHealth({ services, probes: serviceProbes(pool) });
   const { HOST, PORT, ADMIN_HOST, ADMIN_PORT } = settings;
   const api = await listeningAt(
     { host: HOST, port: PORT, hostVariable: "HOST", portVariable: "PORT" },
     serve({
       host: HOST,
       port: PORT,
-      routes: parts.routes,
+      routes: (router) => {
+        parts.routes(router);
+        eventLog.routes(router);
+      },
       interceptors: standardInterceptors({ logger, verifier, metrics }),
-      services: parts.services,
+      services,
       health,
       logger,
       graceMs,

@@ -1,5 +1,5 @@
+import { eventCatalogue } from "@runtime-cloud/contracts/events/event-catalogue";
 import { ConfigError } from "@runtime-cloud/service-kit/config";
-import { eventCatalogue } from "./event-catalogue.ts";
 
 /** Throws ConfigError for names in SUBSCRIBERS that no event of the catalogue is delivered to. */
 export function refuseUnknownSubscribers(subscribers: readonly string[]): void {

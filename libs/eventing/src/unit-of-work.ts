@@ -1,7 +1,7 @@
 import type { Clock } from "@runtime-cloud/service-kit/clock";
 import type { NewId } from "@runtime-cloud/service-kit/ids";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
-import { transact, type TransactionalClient } from "@runtime-cloud/service-kit/transact";
+import { transact, type TransactionalClient, type TransactOptions } from "@runtime-cloud/service-kit/transact";
 import type { Cause } from "./cause.ts";
 
 /** One transaction and what is needed to write in it. Lives no longer than the transaction does. */
@@ -30,16 +30,26 @@ export interface UnitContext<Tx> {
  * Does `work` in one transaction. It runs again, from the start and in a new transaction, when it loses a race (a
  * write conflict, a stale row): so it must read what it decides on through `unit.tx` and have no effect elsewhere.
  */
-export async function unitOfWork<Tx, T>(
-  { client, clock, newId, logger }: UnitContext<Tx>,
+export function unitOfWork<Tx, T>(
+  context: UnitContext<Tx>,
   cause: Cause,
   work: (unit: Unit<Tx>) => Promise<T>,
 ): Promise<T> {
+  return unitsOfWork(context, (_tx, unit) => work(unit(cause)));
+}
+
+/** Like {@link unitOfWork}, for work with several causes in one transaction: all of it is committed, or none. */
+export async function unitsOfWork<Tx, T>(
+  { client, clock, newId, logger }: UnitContext<Tx>,
+  work: (tx: Tx, unit: (cause: Cause) => Unit<Tx>) => Promise<T>,
+  options?: TransactOptions,
+): Promise<T> {
   let hints: (() => Promise<void>)[] = [];
-  const result = await transact(client, (tx) => {
+  const run = (tx: Tx) => {
     hints = [];
-    return work({ tx, cause, at: clock.now(), newId, after: (hint) => void hints.push(hint) });
-  });
+    return work(tx, (cause) => ({ tx, cause, at: clock.now(), newId, after: (hint) => void hints.push(hint) }));
+  };
+  const result = await transact(client, run, options);
   for (const hint of hints) give(hint, logger);
   return result;
 }

@@ -47,7 +47,7 @@ export function startWorkQueue<Data>(options: WorkQueueOptions<Data>): WorkQueue
         throw neutralFailure(err);
       }
     },
-    { concurrency },
+    { concurrency, interruptible: true },
   );
 
   return {

@@ -47,6 +47,9 @@ export function openDatabase<Client extends { $disconnect(): Promise<void> }>(
     keepAlive: true,
   });
   pool.on("error", onError);
+  // A connection that breaks in somebody's hands fails their query, and says so by an event too; an event that nobody
+  // hears ends the process.
+  pool.on("connect", (connection) => connection.on("error", () => undefined));
   const adapter = new PrismaPg(pool, {
     disposeExternalPool: true,
     onConnectionError: onError,

@@ -8,7 +8,16 @@ import {
   RetryInfoSchema,
 } from "@runtime-cloud/contracts/google/rpc/error_details_pb";
 import { classifyDatabaseError } from "./database-errors.ts";
-import { Denied, Exhausted, IllegalTransition, InvalidInput, NotFound, StaleRow, Unavailable } from "./errors.ts";
+import {
+  Denied,
+  Exhausted,
+  IllegalTransition,
+  InvalidInput,
+  NotFound,
+  OutOfRange,
+  StaleRow,
+  Unavailable,
+} from "./errors.ts";
 import type { Logger } from "./logger.ts";
 
 /** `google.rpc.ErrorInfo.domain` of every error that a service of Runtime Cloud makes. */
@@ -47,6 +56,9 @@ export function toConnectError(error: unknown): ConnectError | undefined {
   if (error instanceof InvalidInput) {
     const fieldViolations = error.violations.map(({ field, description }) => ({ field, description }));
     return refusal(error, Code.InvalidArgument, info("INVALID_INPUT"), detail(BadRequestSchema, { fieldViolations }));
+  }
+  if (error instanceof OutOfRange) {
+    return refusal(error, Code.OutOfRange, info("OUT_OF_RANGE", { ...error.metadata }));
   }
   if (error instanceof Exhausted) {
     const violations = [{ subject: error.subject, description: error.message }];

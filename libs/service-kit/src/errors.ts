@@ -35,6 +35,17 @@ export class InvalidInput extends Error {
   }
 }
 
+/** The request makes sense, but points to where nothing is, or nothing any more. `metadata` says where something is. */
+export class OutOfRange extends Error {
+  override readonly name = "OutOfRange";
+  readonly metadata: Readonly<Record<string, string>>;
+
+  constructor(message: string, metadata: Readonly<Record<string, string>>) {
+    super(message);
+    this.metadata = metadata;
+  }
+}
+
 /** A limit is reached. `subject` names whose limit, `retryAfterMs` when a repeat may succeed. */
 export class Exhausted extends Error {
   override readonly name = "Exhausted";

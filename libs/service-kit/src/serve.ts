@@ -1,10 +1,11 @@
 import { setMaxListeners } from "node:events";
 import { Code, ConnectError, type ConnectRouter, type Interceptor } from "@connectrpc/connect";
-import { compressionGzip, connectNodeAdapter } from "@connectrpc/connect-node";
+import { compressionGzip } from "@connectrpc/connect-node";
 import { limitCalls } from "./call-limits.ts";
 import { createHealth, type Health } from "./health.ts";
 import type { Logger } from "./logger.ts";
 import { listen } from "./mux.ts";
+import { nodeHandler } from "./node-handler.ts";
 import type { ServerTls } from "./tls.ts";
 
 export interface ServeOptions {
@@ -44,20 +45,23 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const lastCall = new AbortController();
   // Each call under way listens to both.
   setMaxListeners(0, draining.signal, lastCall.signal);
-  const handler = connectNodeAdapter({
-    routes(router) {
-      health.routes(router);
-      routes(router);
+  const handler = nodeHandler(
+    {
+      routes(router) {
+        health.routes(router);
+        routes(router);
+      },
+      interceptors: [...interceptors, limitCalls(draining.signal)],
+      // Never Brotli: Node 20's decoder writes out of bounds on hostile input, and it runs before any interceptor.
+      acceptCompression: [compressionGzip],
+      readMaxBytes: MAX_MESSAGE_BYTES,
+      writeMaxBytes: MAX_MESSAGE_BYTES,
+      maxTimeoutMs: MAX_STREAM_MS,
+      jsonOptions: { ignoreUnknownFields: false },
+      shutdownSignal: lastCall.signal,
     },
-    interceptors: [...interceptors, limitCalls(draining.signal)],
-    // Never Brotli: Node 20's decoder writes out of bounds on hostile input, and it runs before any interceptor.
-    acceptCompression: [compressionGzip],
-    readMaxBytes: MAX_MESSAGE_BYTES,
-    writeMaxBytes: MAX_MESSAGE_BYTES,
-    maxTimeoutMs: MAX_STREAM_MS,
-    jsonOptions: { ignoreUnknownFields: false },
-    shutdownSignal: lastCall.signal,
-  });
+    logger,
+  );
   const mux = await listen({ host, port, handler, ...(tls && { tls }) });
 
   const drain = async () => {

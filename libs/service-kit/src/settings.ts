@@ -59,6 +59,10 @@ export function url(description: string, schemes: readonly string[]) {
 }
 
 const MAX_GRACE_SECONDS = 600;
+const MAX_RETENTION_DAYS = 3_650;
+
+/** How long the queues keep a parked event, which may be redriven until then. */
+export const PARKED_DAYS = 30;
 
 /** Without these four a service has no way to know its callers. */
 const authVariables = ["AUTH_ISSUER", "AUTH_AUDIENCE"] as const;
@@ -100,6 +104,13 @@ const shape = {
   TLS_CERT_FILE: text("a PEM file with the certificate chain; together with TLS_KEY_FILE it turns TLS on").optional(),
   TLS_KEY_FILE: text("a PEM file with the certificate's private key").optional(),
   TLS_CA_FILE: text("a PEM file with the authorities of client certificates, which are then required").optional(),
+  EVENT_RETENTION_DAYS: days(
+    "how many days a published event is kept for ListEvents, WatchEvents and ReplayEvents",
+  ).default(7),
+  INBOX_RECEIPT_RETENTION_DAYS: days(
+    `how many days an event that was handled is known as such; more than EVENT_RETENTION_DAYS and the ${PARKED_DAYS} that a parked event is kept`,
+  ).default(45),
+  IDEMPOTENCY_RETENTION_DAYS: days("how many days a command's first result is returned again to its key").default(7),
   SHUTDOWN_GRACE_SECONDS: wholeNumber("how long calls under way may take to end after SIGTERM", {
     min: 0,
     max: MAX_GRACE_SECONDS,
@@ -132,6 +143,13 @@ export const sharedSettings = z
     error: "is set beside SERVICE_TOKEN: set one of them",
     when: always,
   })
+  .refine(receiptsOutliveEvents, {
+    path: ["INBOX_RECEIPT_RETENTION_DAYS"],
+    error:
+      `must be more than EVENT_RETENTION_DAYS and ${PARKED_DAYS} together: an event that is replayed on its last day, ` +
+      "then parked and redriven, comes that late, and would be handled twice",
+    when: always,
+  })
   .refine((given) => given.TLS_CERT_FILE !== undefined || !hasAnyTls(given), partialTls("TLS_CERT_FILE"))
   .refine((given) => given.TLS_KEY_FILE !== undefined || !hasAnyTls(given), partialTls("TLS_KEY_FILE"))
   .refine((given) => given.REDIS_URL !== undefined || given.QUEUE_DATABASE_URL !== undefined, {
@@ -145,6 +163,18 @@ export type SharedSettings = Readonly<z.output<typeof sharedSettings>>;
 
 function whole({ min, max, wrong }: { min: number; max: number; wrong: string }) {
   return z.coerce.number({ error: wrong }).int({ error: wrong }).min(min, { error: wrong }).max(max, { error: wrong });
+}
+
+function days(description: string) {
+  return wholeNumber(description, { min: 1, max: MAX_RETENTION_DAYS });
+}
+
+/** Values that are no numbers are another rule's business. */
+function receiptsOutliveEvents({
+  EVENT_RETENTION_DAYS: events,
+  INBOX_RECEIPT_RETENTION_DAYS: receipts,
+}: Given): boolean {
+  return typeof events !== "number" || typeof receipts !== "number" || receipts > events + PARKED_DAYS;
 }
 
 function hasAuth(given: Given): boolean {

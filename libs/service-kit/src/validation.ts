@@ -1,9 +1,9 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { createValidator, type Validator } from "@bufbuild/protovalidate";
 import type { Interceptor } from "@connectrpc/connect";
+import { jsonPath } from "@runtime-cloud/contracts/events/json-path";
+import { unstorableTexts } from "@runtime-cloud/contracts/events/storable-text";
 import { InvalidInput } from "./errors.ts";
-import { jsonPath } from "./json-path.ts";
-import { unstorableTexts } from "./storable-text.ts";
 
 /**
  * Refuses request messages that break the rules in their proto, or hold text that can't be stored, after

@@ -1,7 +1,5 @@
-import {
-  AttemptOutcomeRecordedSchema,
-  SandboxReleasedSchema,
-} from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { AttemptOutcomeRecordedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/run_control_pb";
+import { SandboxReleasedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/tooling_pb";
 import { ProvisioningAppliedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/provisioning_pb";
 import { ProvisioningKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { MalformedEvent } from "@runtime-cloud/eventing/cloud-event";
+import { MalformedEvent } from "@runtime-cloud/contracts/events/cloud-event";
 import { decide } from "@runtime-cloud/state-machines/decide";
 import { workerPool } from "@runtime-cloud/state-machines/worker-pool";
 import { z } from "zod";

@@ -6,6 +6,7 @@ import {
   SpecificationKind,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { type Cause, deadlineCause } from "@runtime-cloud/eventing/cause";
+import { continuedCause } from "@runtime-cloud/eventing/continued-cause";
 import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import { callFor } from "@runtime-cloud/eventing/peer";
@@ -26,7 +27,7 @@ const MAX_NOTE = 1_000;
 
 /** Asks IaCProvisioningService for the wanted sizes of elastic pools, each until it answers. */
 export function poolResize(context: Context): Deadline {
-  const { client, provisioning, logger, newId } = context;
+  const { client, provisioning, logger } = context;
   return {
     kind: KIND,
     sweepEveryMs: SWEEP_EVERY_MS,
@@ -37,13 +38,19 @@ export function poolResize(context: Context): Deadline {
         orderBy: { resizeDueAt: "asc" },
       });
       if (!pool) return { ended: [] };
-      const cause = deadlineCause(KIND, newId);
+      const cause = await resizeCause(context, pool);
       const answer = await ask(provisioning, pool, cause);
       if (answer.kind === "unanswered") logger.warn({ err: answer.error, poolId: pool.id }, "pool resize not answered");
       await unitOfWork(context, cause, (unit) => record(context, unit, pool, answer));
       return { ended: answer.kind === "unanswered" ? [] : [pool.id], more: true };
     },
   };
+}
+
+/** Whoever asked for the size goes on in what is declared and planned for it. */
+async function resizeCause({ client, newId }: Context, { tenantId, id }: WorkerPool): Promise<Cause> {
+  const asked = { tenantId, aggregate: workerPool.id, id, event: "requestSize" };
+  return (await continuedCause(client, asked, `deadline:${KIND}`)) ?? deadlineCause(KIND, newId);
 }
 
 type Answer = { kind: "accepted" } | { kind: "refused"; reason: string } | { kind: "unanswered"; error: ConnectError };

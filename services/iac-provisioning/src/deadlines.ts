@@ -1,10 +1,10 @@
-import { deadlineCause } from "@runtime-cloud/eventing/cause";
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run-columns";
 import { advanceRun } from "./advance-run.ts";
 import type { Context } from "./context.ts";
 import { EXECUTOR_LOST, PLAN_EXPIRY, RUN_QUEUE_SWEEP } from "./deadline-kinds.ts";
+import { runCause } from "./held-run.ts";
 import { enqueueReady } from "./run-queue.ts";
 import { type Run, unsealed } from "./run-row.ts";
 
@@ -24,7 +24,7 @@ export function deadlines(context: Context): Deadline[] {
 
 async function expirePlans(context: Context) {
   const due = await context.client.$queryRaw<Due[]>`
-    SELECT id, clock_timestamp() AS now FROM provisioning_run
+    SELECT id, tenant_id AS "tenantId", clock_timestamp() AS now FROM provisioning_run
     WHERE state IN ('AWAITING_APPROVAL', 'APPROVED') AND expires_at <= clock_timestamp()
     ORDER BY expires_at LIMIT ${BATCH}`;
   const ended = await endEach(context, PLAN_EXPIRY, due, (run, now) => {
@@ -36,7 +36,7 @@ async function expirePlans(context: Context) {
 
 async function loseExecutors(context: Context) {
   const due = await context.client.$queryRaw<Due[]>`
-    SELECT id, clock_timestamp() AS now FROM provisioning_run
+    SELECT id, tenant_id AS "tenantId", clock_timestamp() AS now FROM provisioning_run
     WHERE state IN ('PLANNING', 'APPLYING', 'CANCELLING') AND executor_until <= clock_timestamp()
     ORDER BY executor_until LIMIT ${BATCH}`;
   const ended = await endEach(context, EXECUTOR_LOST, due, (run, now) => {
@@ -62,9 +62,10 @@ async function endEach(
   eventFor: (run: Run, now: Date) => RunEvent | undefined,
 ): Promise<string[]> {
   const ended: string[] = [];
-  for (const { id, now } of due) {
+  for (const { id, tenantId, now } of due) {
     try {
-      const event = await unitOfWork(context, deadlineCause(kind, context.newId), async (unit) => {
+      const cause = await runCause(context, { id, tenantId }, `deadline:${kind}`);
+      const event = await unitOfWork(context, cause, async (unit) => {
         const run = await unit.tx.provisioningRun.findUniqueOrThrow({ where: { id }, omit: unsealed });
         const event = eventFor(run, now);
         if (event) await advanceRun(context, unit, run, event, { executorUntil: null });
@@ -82,5 +83,6 @@ const LOST = `EXECUTOR_LOST: ${MAX_LOST_PLANNERS} executors in turn were lost wh
 
 interface Due {
   id: string;
+  tenantId: string;
   now: Date;
 }

@@ -11,7 +11,7 @@ import { unsealed } from "./run-row.ts";
 export async function executeRun(context: Context, runId: string, stop: AbortSignal): Promise<void> {
   const run = await context.client.provisioningRun.findUnique({ where: { id: runId }, omit: unsealed });
   if (!run) return;
-  const work: ExecutorWork = { runId, cause: await runCause(context, run), stop };
+  const work: ExecutorWork = { runId, cause: await runCause(context, run, `executor:${context.executorId}`), stop };
   await planQueued(context, work);
   stop.throwIfAborted();
   await applyApproved(context, work);

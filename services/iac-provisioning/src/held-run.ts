@@ -1,4 +1,7 @@
 import type { Cause } from "@runtime-cloud/eventing/cause";
+import { continuedCause } from "@runtime-cloud/eventing/continued-cause";
+import { CREATE } from "@runtime-cloud/state-machines/lifecycle-edges";
+import { provisioningRun } from "@runtime-cloud/state-machines/provisioning-run";
 import type { Specification } from "../generated/prisma/client.ts";
 import type { Context, Tx } from "./context.ts";
 import { type Run, unsealed } from "./run-row.ts";
@@ -49,16 +52,12 @@ export async function readHeld(tx: Tx, { run }: HeldRun): Promise<Run> {
   return now;
 }
 
-/** The cause of what an executor does: the correlation of whoever asked for the run goes on. */
-export async function runCause({ client, executorId, newId }: Context, { id, tenantId }: Run): Promise<Cause> {
-  const first = await client.transition.findFirst({
-    where: { tenantId, aggregate: "ProvisioningRun", aggregateId: id },
-    orderBy: { version: "asc" },
-    select: { correlationId: true, causationId: true },
-  });
-  return {
-    actor: `executor:${executorId}`,
-    correlationId: first?.correlationId ?? newId(),
-    ...(first?.causationId && { causationId: first.causationId }),
-  };
+/** The cause of what an executor or a deadline does to a run: the correlation and trace of whoever asked for it go on. */
+export async function runCause(
+  { client, newId }: Context,
+  { id, tenantId }: Pick<Run, "id" | "tenantId">,
+  actor: string,
+): Promise<Cause> {
+  const asked = { tenantId, aggregate: provisioningRun.id, id, event: CREATE };
+  return (await continuedCause(client, asked, actor)) ?? { actor, correlationId: newId() };
 }

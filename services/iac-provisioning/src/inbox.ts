@@ -1,10 +1,8 @@
-import {
-  ApprovalDecidedSchema,
-  EnvironmentCreatedSchema,
-  PromotionApprovedSchema,
-} from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { type CloudEvent, MalformedEvent } from "@runtime-cloud/contracts/events/cloud-event";
+import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
+import { PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/promotion_pb";
+import { ApprovalDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/run_control_pb";
 import { ReconciliationDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/inventory_pb";
-import { type CloudEvent, MalformedEvent } from "@runtime-cloud/eventing/cloud-event";
 import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
 import { applyApproval } from "./apply-approval.ts";
 import { confirmReconciliation } from "./confirm-reconciliation.ts";

@@ -1,5 +1,5 @@
-import type { EnvironmentCreated } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
-import { EnvironmentClass as ClassCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import type { EnvironmentCreated } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
+import { EnvironmentClass as ClassCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import { InvalidInput } from "@runtime-cloud/service-kit/errors";
 import { EnvironmentClass } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";

@@ -1,4 +1,4 @@
-import type { PromotionApproved } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import type { PromotionApproved } from "@runtime-cloud/contracts/runtimecloud/events/v1/promotion_pb";
 import type { Context, ServiceUnit } from "./context.ts";
 import { declareSpecification } from "./declare.ts";
 import { planRun } from "./plan-run.ts";

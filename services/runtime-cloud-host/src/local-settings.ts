@@ -20,7 +20,15 @@ export interface LocalSettings {
   logLevel: string;
 }
 
-const SUBSCRIBERS = ["IaCProvisioningService", "ExecutionCapacityService", "RuntimeEnvironmentService", ...AUDIENCE];
+/** Whose inbox nobody reads in a local run, so that it is free for `examples/consumer`. */
+export const FREE_SUBSCRIBER = "StudioBff";
+const SUBSCRIBERS = [
+  "IaCProvisioningService",
+  "ExecutionCapacityService",
+  "RuntimeEnvironmentService",
+  FREE_SUBSCRIBER,
+  ...AUDIENCE,
+];
 
 /** The environment's variables for one service of a local run. What the caller's environment sets goes first. */
 export function localVariables(service: ServiceName, local: LocalSettings): NodeJS.ProcessEnv {

@@ -12,7 +12,7 @@ import { port } from "@runtime-cloud/service-kit/settings";
 import { z } from "zod";
 import { type Host, startHost } from "./host.ts";
 import { beginLocalRun, type LocalRun } from "./local-run.ts";
-import { localVariables } from "./local-settings.ts";
+import { FREE_SUBSCRIBER, localVariables } from "./local-settings.ts";
 import { playStory } from "./story/story.ts";
 import { setStage, type Stage } from "./story/stage.ts";
 
@@ -113,8 +113,8 @@ async function tell(host: Host, local: LocalRun, adminUrl: string, stopping: Abo
 }
 
 async function showAddresses(
-  { services }: Host,
-  { issuer }: LocalRun,
+  { services, backend }: Host,
+  { issuer, infrastructure }: LocalRun,
   { tenantId }: Stage,
   adminUrl: string,
 ): Promise<void> {
@@ -125,4 +125,12 @@ async function showAddresses(
   }
   print(`  ${"dashboard".padEnd(20)} ${adminUrl}${DASHBOARD_PATH}`);
   print(`\n  A token for the story's tenant, ${tenantId}, good for 12 hours (authorization: Bearer …):\n  ${token}`);
+  print(`\n  ${consumerLine(infrastructure.queues, backend.prefix)}`);
+}
+
+/** How a consumer outside, such as `examples/consumer`, gets at the events. */
+function consumerLine(queues: Record<string, string>, prefix: string): string {
+  // A server that the environment names may have a password that is no business of this terminal.
+  const addresses = Object.entries(queues).map(([name, url]) => `${name}=${process.env[name] ? `$${name}` : url}`);
+  return `Events, as examples/consumer reads them:\n  SUBSCRIBER=${FREE_SUBSCRIBER} ${addresses.join(" ")} QUEUE_PREFIX='${prefix}'`;
 }

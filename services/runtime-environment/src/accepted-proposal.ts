@@ -1,6 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ProvisioningKind, RunMode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import { type Cause, deadlineCause } from "@runtime-cloud/eventing/cause";
+import { continuedCause } from "@runtime-cloud/eventing/continued-cause";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
+import { reconciliationProposal } from "@runtime-cloud/state-machines/reconciliation-proposal";
 import type { Proposal } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";
 import { transactionNow, secondsAfter } from "@runtime-cloud/eventing/database-clock";
@@ -22,14 +25,25 @@ export function nextAsk(at: Date, asks: number): Date {
 const CLAIMED_AT_ONCE = 10;
 
 /** Claims the accepted proposals that are due to be asked for, by moving the next time ahead. */
-export async function claimDueFollowUps({ client }: Pick<Context, "client">): Promise<{ id: string }[]> {
-  return client.$queryRaw<{ id: string }[]>`
+export async function claimDueFollowUps({ client }: Pick<Context, "client">): Promise<DueProposal[]> {
+  return client.$queryRaw<DueProposal[]>`
     UPDATE proposal SET asks = asks + 1, ask_at = clock_timestamp() + make_interval(
       secs => least(${FIRST_ASK_SECONDS} * power(2, least(asks + 1, 16)), ${LONGEST_PAUSE_SECONDS}))
     WHERE id IN (
       SELECT id FROM proposal WHERE state IN ('ACCEPTING', 'ACCEPTED') AND ask_at <= clock_timestamp()
       ORDER BY ask_at LIMIT ${CLAIMED_AT_ONCE} FOR UPDATE SKIP LOCKED)
-    RETURNING id`;
+    RETURNING id, tenant_id AS "tenantId"`;
+}
+
+/** Whoever accepted the proposal goes on in what is asked for it later. */
+export async function acceptanceCause({ client, newId }: Context, { id, tenantId }: DueProposal): Promise<Cause> {
+  const accepted = { tenantId, aggregate: reconciliationProposal.id, id, event: "accept" };
+  return (await continuedCause(client, accepted, "deadline:acceptance")) ?? deadlineCause("acceptance", newId);
+}
+
+interface DueProposal {
+  id: string;
+  tenantId: string;
 }
 
 /**

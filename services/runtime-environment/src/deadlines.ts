@@ -1,6 +1,5 @@
-import { deadlineCause } from "@runtime-cloud/eventing/cause";
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
-import { claimDueFollowUps, followUp } from "./accepted-proposal.ts";
+import { acceptanceCause, claimDueFollowUps, followUp } from "./accepted-proposal.ts";
 import { proposeDue } from "./auto-propose.ts";
 import type { Context } from "./context.ts";
 import { transactionNow } from "@runtime-cloud/eventing/database-clock";
@@ -21,7 +20,7 @@ const FOLLOW_UP_TIMEOUT_MS = 5_000;
 
 /** Everything that ends by time, each read as due by the database's clock. */
 export function deadlines(context: Context): Deadline[] {
-  const { client, newId } = context;
+  const { client } = context;
   return [
     {
       kind: "observation",
@@ -71,8 +70,14 @@ export function deadlines(context: Context): Deadline[] {
       sweepEveryMs: 5_000,
       async run() {
         const due = await claimDueFollowUps(context);
-        const look = { cause: deadlineCause("acceptance", newId), timeoutMs: FOLLOW_UP_TIMEOUT_MS };
-        await Promise.all(due.map(({ id }) => followUp(context, id, look)));
+        await Promise.all(
+          due.map(async (proposal) =>
+            followUp(context, proposal.id, {
+              cause: await acceptanceCause(context, proposal),
+              timeoutMs: FOLLOW_UP_TIMEOUT_MS,
+            }),
+          ),
+        );
         return { ended: due.map(({ id }) => id), more: due.length > 0 };
       },
     },

@@ -4,7 +4,7 @@ import {
   type Environment,
   EnvironmentSchema,
 } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/environments_pb";
-import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import { Health, InventoryState, SyncStatus } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import type { Inventory } from "../generated/prisma/client.ts";
 import { componentsInView } from "./components-in-view.ts";

@@ -1,12 +1,11 @@
-import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
 import {
   ProvisioningAppliedSchema,
   ProvisioningFailedSchema,
   SpecificationDeclaredSchema,
 } from "@runtime-cloud/contracts/runtimecloud/events/v1/provisioning_pb";
-import { EnvironmentClass as ClassCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import { EnvironmentClass as ClassCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import { SpecificationKind as KindCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { MalformedEvent } from "@runtime-cloud/eventing/cloud-event";
 import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
 import { EnvironmentClass, SpecificationKind } from "../generated/prisma/client.ts";
 import { endRun } from "./accepted-proposal.ts";
@@ -26,8 +25,8 @@ export function inboxHandlers(context: Context): EventHandler<Tx>[] {
   return [
     on(EnvironmentCreatedSchema, "StartInventory", async (unit: ServiceUnit, event) => {
       const { environmentId: id, tenantId, projectId } = event;
-      const environmentClass = enumNamed(EnvironmentClass, ClassCode[event.class]);
-      if (!environmentClass) throw new MalformedEvent(`EnvironmentCreated of ${id} has an unknown class`);
+      // A class that this version doesn't know is treated with the most care, as IaCProvisioningService does.
+      const environmentClass = enumNamed(EnvironmentClass, ClassCode[event.class]) ?? EnvironmentClass.PRODUCTION;
       await startInventory(unit, context, { id, tenantId, projectId, class: environmentClass });
     }),
 

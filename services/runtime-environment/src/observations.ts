@@ -3,10 +3,11 @@ import { type WorkQueueDefinition, workOn } from "@runtime-cloud/eventing/servic
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { z } from "zod";
 import type { Context } from "./context.ts";
+import { lockEnvironment } from "./inventory.ts";
 import { lookAt } from "./look.ts";
 import { recordSight } from "./observe.ts";
 import { engineObserver } from "./observers/engine-observer.ts";
-import { OBSERVATIONS } from "./schedule.ts";
+import { answerLook, askedBy, OBSERVATIONS } from "./schedule.ts";
 
 /** How many environments one process looks at side by side. */
 const CONCURRENCY = 8;
@@ -30,10 +31,15 @@ export async function observeNow(context: Context, environmentId: string, signal
   const inventory = await context.client.inventory.findUnique({ where: { id: environmentId } });
   if (!inventory || inventory.state === "RETIRED") return { changed: false };
   const { id, tenantId } = inventory;
-  const cause = deadlineCause("observation", context.newId);
+  const cause = askedBy(inventory) ?? deadlineCause("observation", context.newId);
   const look = { cause, signal, timeoutMs: LOOK_TIMEOUT_MS };
   const sight = await lookAt(context, engineObserver(context), { id, tenantId }, look);
-  const { changed } = await unitOfWork(context, cause, (unit) => recordSight(unit, context, { id, tenantId }, sight));
+  const { changed } = await unitOfWork(context, cause, async (unit) => {
+    // What was asked for while this look was under way is the likeliest cause of what it found.
+    const asked = askedBy(await lockEnvironment(unit.tx, { id, tenantId }));
+    await answerLook(unit, inventory);
+    return recordSight({ ...unit, cause: asked ?? cause }, context, { id, tenantId }, sight);
+  });
   return { changed };
 }
 

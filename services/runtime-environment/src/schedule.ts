@@ -1,4 +1,5 @@
-import { Prisma } from "../generated/prisma/client.ts";
+import type { Cause } from "@runtime-cloud/eventing/cause";
+import { type Inventory, Prisma } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";
 
 /** The work queue of observations: one job per environment, so that a slow one doesn't hold the others. */
@@ -34,10 +35,36 @@ export async function nextLook(unit: ServiceUnit, context: Context, id: string, 
   if (due) unit.after(() => context.arm("observation", due.observeAt));
 }
 
-/** Has an environment looked at as soon as possible once the unit is committed. */
+/** Has an environment looked at as soon as possible once the unit is committed, for the unit's cause. */
 export async function lookSoon(unit: ServiceUnit, context: Context, environmentId: string): Promise<void> {
-  await unit.tx.$executeRaw`UPDATE inventory SET observe_at = clock_timestamp() WHERE id = ${environmentId}`;
+  const { correlationId, causationId = null, traceparent = null } = unit.cause;
+  await unit.tx.$executeRaw`
+    UPDATE inventory
+    SET observe_at = clock_timestamp(),
+        look_correlation_id = ${correlationId}, look_causation_id = ${causationId}, look_traceparent = ${traceparent}
+    WHERE id = ${environmentId}`;
   unit.after(() => context.enqueue(OBSERVATIONS, environmentId, { environmentId }));
+}
+
+/** What asked for the look that is due, and goes on in what it finds; undefined when nothing but the interval did. */
+export function askedBy(inventory: Inventory): Cause | undefined {
+  const { lookCorrelationId: correlationId, lookCausationId, lookTraceparent } = inventory;
+  if (correlationId === null) return undefined;
+  return {
+    actor: "deadline:observation",
+    correlationId,
+    ...(lookCausationId !== null && { causationId: lookCausationId }),
+    ...(lookTraceparent !== null && { traceparent: lookTraceparent }),
+  };
+}
+
+/** The look that was asked for is had; one that somebody else has asked for meanwhile stays. */
+export async function answerLook({ tx }: ServiceUnit, asked: Inventory): Promise<void> {
+  const { id, lookCorrelationId, lookCausationId } = asked;
+  await tx.inventory.updateMany({
+    where: { id, lookCorrelationId, lookCausationId },
+    data: { lookCorrelationId: null, lookCausationId: null, lookTraceparent: null },
+  });
 }
 
 interface DueLook {

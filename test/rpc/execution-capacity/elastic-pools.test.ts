@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, createRouterTransport, type HandlerContext } from "@connectrpc/connect";
+import { type CloudEvent, MalformedEvent } from "@runtime-cloud/contracts/events/cloud-event";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
 import { SpecificationSchema } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/specifications_pb";
 import { PoolKind, PoolScaling, PoolState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
@@ -9,7 +10,6 @@ import {
   RunMode,
   SpecificationKind,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { type CloudEvent, MalformedEvent } from "@runtime-cloud/eventing/cloud-event";
 import { eventCause } from "@runtime-cloud/eventing/cause";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { inbox } from "@runtime-cloud/execution-capacity/inbox";
@@ -121,7 +121,7 @@ test("asks for an elastic pool's size under its tenant, with a key of the genera
   ]);
 });
 
-test("has its size once it is provisioned, and grants to those who waited for it", async () => {
+test("PoolProvisioned gives a pool its size, and a slot to those who waited for it", async () => {
   await tenant.setWorkerPool(wish(1));
   const { lease } = await tenant.acquireLease(attempt(poolId, patiently));
   await applied([{ poolId, size: 1, generation: 1 }]);

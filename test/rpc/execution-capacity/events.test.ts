@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Code } from "@connectrpc/connect";
+import type { CloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import { LeaseState, ReleaseReason } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import type { CloudEvent } from "@runtime-cloud/eventing/cloud-event";
 import { type Inbox, type InboxOutcome, startInbox } from "@runtime-cloud/eventing/inbox";
-import { inboxJob, inboxOf } from "@runtime-cloud/eventing/inbox-job";
+import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
 import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
 import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
 import { inbox as handlers } from "@runtime-cloud/execution-capacity/inbox";
@@ -78,10 +79,10 @@ function event(type: string, data: CloudEvent["data"]): CloudEvent {
     tenantid: tenantId,
   };
 }
-const attemptEnded = (attemptId: string) =>
+const attemptEnded = (attemptId: string, outcome = "ATTEMPT_OUTCOME_SUCCEEDED") =>
   event("run-control.attempts.v1.attempt-outcome-recorded", {
     ...{ runId: uuidv7(), stepId: uuidv7(), attemptId },
-    outcome: "ATTEMPT_OUTCOME_SUCCEEDED",
+    outcome,
   });
 const sandboxEnded = (sandboxId: string) => event("tooling.sandboxes.v1.sandbox-released", { sandboxId, tenantId });
 const released = async () =>
@@ -89,7 +90,7 @@ const released = async () =>
     .filter(({ event: name }) => name === "CapacityLeaseReleased")
     .map(({ data }) => data);
 
-test("gives back an ended attempt's leases in every pool, withdraws what it waits for, and grants to the waiter", async () => {
+test("ReleaseAttemptLease gives back every lease of the attempt, withdraws what it waits for, and grants to the waiter", async () => {
   const holderId = uuidv7();
   for (const pool of ["build", "test", "full"]) await tenant.setWorkerPool(staticPool(pool, pool === "full" ? 0 : 1));
   const own = await Promise.all(
@@ -105,7 +106,16 @@ test("gives back an ended attempt's leases in every pool, withdraws what it wait
   expect(leases[0]?.lease?.releaseReason).toBe(ReleaseReason.ATTEMPT_OUTCOME);
 });
 
-test("has the effect of an event once, delivered twice and told twice", async () => {
+test("ReleaseAttemptLease gives back the lease whatever the outcome, one from a newer Control Plane too", async () => {
+  await tenant.setWorkerPool(staticPool("build", 1));
+  const holderId = uuidv7();
+  const { lease } = await tenant.acquireLease(attempt("build", { holderId }));
+  expect(await deliver(attemptEnded(holderId, "ATTEMPT_OUTCOME_PREEMPTED"))).toEqual(["handled"]);
+  const ended = await tenant.getLease({ leaseId: lease?.leaseId ?? "" });
+  expect(ended.lease?.state).toBe(LeaseState.RELEASED);
+});
+
+test("ReleaseSandboxLease has its effect once, delivered twice and told twice", async () => {
   await tenant.setWorkerPool(staticPool("build", 2));
   const holderId = uuidv7();
   await tenant.acquireLease(attempt("build", { holderId, holderKind: "Sandbox" }));
@@ -136,7 +146,10 @@ test("leaves an ended holder without a lease, whichever of acquire and end comes
   await tenant.setWorkerPool(staticPool("build", 50));
   const holders = Array.from({ length: 12 }, () => uuidv7());
   const acquires = holders.map((holderId) => tenant.acquireLease(attempt("build", { holderId })));
-  const [settled] = await Promise.all([Promise.allSettled(acquires), deliver(...holders.map(attemptEnded))]);
+  const [settled] = await Promise.all([
+    Promise.allSettled(acquires),
+    deliver(...holders.map((holderId) => attemptEnded(holderId))),
+  ]);
   expect((await tenant.getWorkerPool({ poolId: "build" })).pool?.used).toBe(0);
   const granted = settled.filter(({ status }) => status === "fulfilled").length;
   expect(await released()).toHaveLength(granted);

@@ -91,6 +91,9 @@ test("lets a plan expire that nobody decides on", async () => {
     UPDATE provisioning_run SET expires_at = clock_timestamp() - interval '1 second' WHERE id = ${provisioningRunId}::uuid`;
   expect(await service.runOut("plan-expiry")).toEqual([provisioningRunId]);
   expect(await service.state(provisioningRunId)).toBe("EXPIRED");
+  const history = await service.database.transition.findMany({ where: { aggregateId: provisioningRunId } });
+  expect(history.at(-1)).toMatchObject({ actor: "deadline:plan-expiry", event: "expire" });
+  expect(new Set(history.map(({ correlationId, traceparent }) => `${correlationId} ${traceparent}`)).size).toBe(1);
   const late = await refusalOf(service.as("t1", "bob").approveProvisioning({ provisioningRunId, planDigest }));
   expect(late.code).toBe(Code.FailedPrecondition);
 });

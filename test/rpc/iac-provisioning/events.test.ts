@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import {
-  ApprovalDecidedSchema,
-  PromotionApprovedSchema,
-} from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { MalformedEvent } from "@runtime-cloud/contracts/events/cloud-event";
+import { PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/promotion_pb";
+import { ApprovalDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/run_control_pb";
 import { ReconciliationDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/inventory_pb";
-import { ApprovalState, EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
+import { ApprovalState } from "@runtime-cloud/contracts/runtimecloud/types/v1/run_control_pb";
 import { ProposalState } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import {
   ProvisioningKind,
   RunMode,
   SpecificationKind,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { MalformedEvent } from "@runtime-cloud/eventing/cloud-event";
 import { IllegalTransition, NotFound } from "@runtime-cloud/service-kit/errors";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import {
@@ -65,7 +64,7 @@ const approvalDecided = (runId: string, state: ApprovalState, changes = {}, at =
   return eventAbout(ApprovalDecidedSchema, fields, { id: fields.approvalId, tenantId: "t1" }, at);
 };
 
-test("founds a new environment by the baseline program, with what that asks for", async () => {
+test("ProvisionBaseline founds a new environment by the baseline program, with what that asks for", async () => {
   const { environmentId, run } = await created(EnvironmentClass.STAGING);
   expect(run).toMatchObject({
     kind: "BASELINE",
@@ -95,7 +94,7 @@ test("refuses an event whose envelope speaks of another tenant", async () => {
   await expect(service.deliver(event)).rejects.toBeInstanceOf(MalformedEvent);
 });
 
-test("applies a production baseline once its approval is decided, and ignores the decision after that", async () => {
+test("ApplyApproval applies a production baseline once its approval is decided, and ignores the decision after that", async () => {
   const { run } = await created(EnvironmentClass.PRODUCTION);
   expect(run.state).toBe("AWAITING_APPROVAL");
   await service.deliver(approvalDecided(run.id, ApprovalState.PENDING));
@@ -120,6 +119,16 @@ test.each([ApprovalState.REJECTED, ApprovalState.EXPIRED, ApprovalState.STALE, A
   },
 );
 
+test("ApplyApproval leaves a run waiting whose approval has a state from a newer Control Plane", async () => {
+  const { run } = await created(EnvironmentClass.PRODUCTION);
+  const decision = approvalDecided(run.id, ApprovalState.REJECTED);
+  await service.deliver({ ...decision, data: { ...decision.data, state: "APPROVAL_STATE_DELEGATED" } });
+  await service.deliver({ ...decision, id: uuidv7(), data: { ...decision.data, state: 99 } });
+  expect(await service.state(run.id)).toBe("AWAITING_APPROVAL");
+  await service.deliver(approvalDecided(run.id, ApprovalState.APPROVED));
+  expect(await service.state(run.id)).toBe("APPROVED");
+});
+
 test("has a decision tried again that comes before its plan, and ignores one about somebody else's run", async () => {
   const environmentId = uuidv7();
   await service.deliver(environmentCreated("t1", EnvironmentClass.PRODUCTION, environmentId));
@@ -133,7 +142,7 @@ test("has a decision tried again that comes before its plan, and ignores one abo
   await service.work();
 });
 
-test("applies a production promotion with the approval that it came with, once", async () => {
+test("ProvisionPromotion applies a production promotion with the approval that it came with, once", async () => {
   const { environmentId, run: baseline } = await created(EnvironmentClass.PRODUCTION);
   await service.deliver(approvalDecided(baseline.id, ApprovalState.APPROVED));
   await service.work();
@@ -195,7 +204,7 @@ test("takes no approval from before a plan for one that has to be reviewed", asy
   await service.work();
 });
 
-test("finds the run of an accepted proposal, or plans the one that is missing, once", async () => {
+test("ConfirmReconciliation finds the run of an accepted proposal, or plans the one that is missing, once", async () => {
   const { environmentId } = await created(EnvironmentClass.STAGING);
   const decided = (state: ProposalState, proposalId: string) =>
     eventAbout(

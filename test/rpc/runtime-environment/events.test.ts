@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Code } from "@connectrpc/connect";
-import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import type { CloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
+import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
 import {
   ProvisioningAppliedSchema,
   ProvisioningFailedSchema,
   SpecificationDeclaredSchema,
 } from "@runtime-cloud/contracts/runtimecloud/events/v1/provisioning_pb";
 import { DecideReconciliationRequest_Decision as Decision } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/proposals_pb";
-import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import {
   DriftKind,
   FindingState,
@@ -20,9 +22,8 @@ import {
   RunState,
   SpecificationKind,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import type { CloudEvent } from "@runtime-cloud/eventing/cloud-event";
 import { type Inbox, startInbox } from "@runtime-cloud/eventing/inbox";
-import { inboxJob, inboxOf } from "@runtime-cloud/eventing/inbox-job";
+import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
 import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
 import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
 import { until } from "@runtime-cloud/local-servers/until";
@@ -135,12 +136,18 @@ const accepted = async () => {
 const proposalState = async (proposalId: string) => (await tenant.getProposal({ proposalId })).proposal?.state;
 const findings = async () => (await tenant.listFindings({ environmentId })).findings;
 
-test("an environment is known once, however often its creation is told", async () => {
+test("StartInventory makes an environment known once, however often its creation is told", async () => {
   const event = created();
   expect((await refusalOf(tenant.getEnvironment({ environmentId }))).code).toBe(Code.NotFound);
   await send(event, { ...event, id: uuidv7() });
   expect(await environment()).toMatchObject({ environmentId, tenantId, projectId, class: EnvironmentClass.STAGING });
   expect(await service.database.transition.count({ where: { aggregateId: environmentId } })).toBe(1);
+});
+
+test("StartInventory watches an environment of a class that it doesn't know with the most care", async () => {
+  const event = created();
+  await send({ ...event, data: { ...event.data, class: "ENVIRONMENT_CLASS_DISASTER_RECOVERY" } });
+  expect(await environment()).toMatchObject({ class: EnvironmentClass.PRODUCTION });
 });
 
 test("an event that comes twice has its effect once", async () => {
@@ -163,7 +170,7 @@ test("an event that comes before its environment's creation is taken in after it
   expect((await environment())?.versions).toMatchObject([{ kind: "BASELINE", declared: 3 }]);
 });
 
-test("the newest version wins, whatever the order in which they are told", async () => {
+test("TrackDeclared and ObserveAfterApply: the newest version wins, whatever the order in which they are told", async () => {
   await send(created(), declared(2), declared(1), appliedEvent(2), appliedEvent(1));
   expect((await environment())?.versions).toMatchObject([{ kind: "BASELINE", declared: 2, applied: 2 }]);
   await send(declared(3));
@@ -184,7 +191,7 @@ test("an applied version is announced while the environment is fresh, and looked
   expect(await service.runOut("observation")).toContain(environmentId);
 });
 
-test("an applied run completes its proposal, and the next observation closes its findings", async () => {
+test("ObserveAfterApply: an applied run completes its proposal, and the next observation closes its findings", async () => {
   await send(created());
   const { proposalId, runId } = await accepted();
   await send(appliedEvent(1, { id: runId, kind: ProvisioningKind.RECONCILIATION }));
@@ -194,7 +201,7 @@ test("an applied run completes its proposal, and the next observation closes its
   expect(await findings()).toMatchObject([{ state: FindingState.RESOLVED }]);
 });
 
-test("a failed run fails its proposal with the run's reason and opens its findings", async () => {
+test("ObserveAfterFailure: a failed run fails its proposal with the run's reason and opens its findings", async () => {
   await send(created());
   const { proposalId, runId } = await accepted();
   await send(failedEvent(runId, "ENGINE_ERROR: terraform_data.app: no space left"));

@@ -154,6 +154,27 @@ test("a proposal that is accepted while provisioning is down stays ACCEPTING and
   expect(await decidedEvents()).toHaveLength(1);
 });
 
+test("a run that is planned late is part of what the decision set off", async () => {
+  await seen([drift("input.a")]);
+  const { proposalId, digest } = await proposed();
+  await service.provisioning.down();
+  const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+  const headers = { "x-correlation-id": "decision-7", traceparent };
+  await tenant.decideReconciliation({ proposalId, digest, decision: Decision.ACCEPT }, { headers });
+  await service.provisioning.up();
+  await until("the proposal to be ACCEPTED", 20_000, async () => {
+    await service.database.proposal.update({ where: { id: proposalId }, data: { askAt: past() } });
+    await service.runOut("acceptance");
+    const { proposal } = await tenant.getProposal({ proposalId });
+    return proposal?.state === ProposalState.ACCEPTED || undefined;
+  });
+  expect(service.provisioning.headers).toEqual({ tenant: tenantId, correlationId: "decision-7", traceparent });
+  const transition = { aggregateId: proposalId, event: "planRun" };
+  expect(await service.database.transition.findMany({ where: transition })).toMatchObject([
+    { actor: "deadline:acceptance", correlationId: "decision-7", traceparent },
+  ]);
+});
+
 test("a plan that is refused for good fails the proposal with the reason and opens its findings", async () => {
   await seen([drift("input.a")]);
   const proposal = await proposed();

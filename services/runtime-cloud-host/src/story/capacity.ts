@@ -1,6 +1,6 @@
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { CapacityLease } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
-import { AttemptOutcomeRecordedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { AttemptOutcomeRecordedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/run_control_pb";
 import {
   LeaseState,
   PoolKind,
@@ -8,7 +8,7 @@ import {
   PoolState,
   WaitReason,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { AttemptOutcome } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import { AttemptOutcome } from "@runtime-cloud/contracts/runtimecloud/types/v1/run_control_pb";
 import { eventually } from "./eventually.ts";
 import { expect } from "./narrator.ts";
 import type { Stage } from "./stage.ts";

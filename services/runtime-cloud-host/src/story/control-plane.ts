@@ -1,7 +1,8 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
-import { type CloudEvent, envelop } from "@runtime-cloud/eventing/cloud-event";
-import { eventOf } from "@runtime-cloud/eventing/event-catalogue";
-import { inboxJob, inboxOf } from "@runtime-cloud/eventing/inbox-job";
+import { type CloudEvent, envelop } from "@runtime-cloud/contracts/events/cloud-event";
+import { eventOf } from "@runtime-cloud/contracts/events/event-catalogue";
+import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
+import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
 import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
 import type { Clock } from "@runtime-cloud/service-kit/clock";
 import type { NewId } from "@runtime-cloud/service-kit/ids";
@@ -30,7 +31,7 @@ export function controlPlane(backend: QueueBackend, clock: Clock, newId: NewId):
         at: clock.now(),
         subject,
         aggregateVersion: 1,
-        cause: { actor: eventOf(schema).producer, correlationId: newId() },
+        cause: { correlationId: newId() },
       });
       announced.push(event);
       const readers = eventOf(schema).consumers.filter((consumer) => OURS.includes(consumer));

@@ -1,11 +1,9 @@
 import { InventoryState, SyncStatus } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
-import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import { RunState, SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import {
-  ApprovalDecidedSchema,
-  EnvironmentCreatedSchema,
-} from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
-import { ApprovalState } from "@runtime-cloud/contracts/runtimecloud/types/v1/control_plane_pb";
+import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
+import { ApprovalDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/run_control_pb";
+import { ApprovalState } from "@runtime-cloud/contracts/runtimecloud/types/v1/run_control_pb";
 import { eventually } from "./eventually.ts";
 import { expect } from "./narrator.ts";
 import { onlyRun, runIn } from "./runs.ts";

@@ -1,4 +1,4 @@
-import { PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/promotion_pb";
 import {
   ProvisioningKind,
   ResourceOutcome,

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/control_plane_pb";
+import { PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/promotion_pb";
 import { ProvisioningKind, RunState } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { eventually } from "./eventually.ts";
 import { expect } from "./narrator.ts";

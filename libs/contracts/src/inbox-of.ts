@@ -1,0 +1,4 @@
+/** The BullMQ queue that a subscriber reads. */
+export function inboxOf(subscriber: string): string {
+  return `${subscriber}.inbox`;
+}

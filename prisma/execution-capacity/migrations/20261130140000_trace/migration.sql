@@ -1,0 +1,2 @@
+-- AlterTable
+ALTER TABLE "transition" ADD COLUMN     "traceparent" VARCHAR(128);
