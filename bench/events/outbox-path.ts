@@ -65,7 +65,13 @@ export async function openOutboxPath(servers: BenchServers): Promise<OutboxPath>
     name: "runtime_cloud",
     about: "relay, event log and inbox with their defaults",
     ledger,
-    send: (events) => announce(outbox.pool, events),
+    async send(events) {
+      const committing = await announce(outbox.pool, events);
+      // As a service does after its commit.
+      relay?.wake();
+      eventLog.wake();
+      return committing;
+    },
     async holdBack() {
       await relay?.stop();
       relay = undefined;

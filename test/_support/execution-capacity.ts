@@ -64,6 +64,7 @@ export async function startCapacity({
     clock: systemClock,
     newId: uuidv7,
     logger,
+    announced: () => undefined,
     arm: async (kind, at, label) => void armed.push({ kind, at, label }),
     enqueue: async () => undefined,
     provisioning: { rpc: provisioning ?? absentProvisioning(), close: () => undefined },

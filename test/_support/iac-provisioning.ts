@@ -96,6 +96,7 @@ export async function startIacProvisioning(changes: Record<string, string> = {})
     clock: systemClock,
     newId: uuidv7,
     logger,
+    announced: () => undefined,
     arm: () => Promise.resolve(),
     enqueue: () => Promise.resolve(),
   });

@@ -72,6 +72,7 @@ export async function startEnvironments(): Promise<EnvironmentService> {
     clock: systemClock,
     newId: uuidv7,
     logger,
+    announced: () => undefined,
     arm: () => Promise.resolve(),
     enqueue: async (_queue, id) => void enqueued.push(id),
     provisioning,

@@ -141,3 +141,23 @@ test("gives hints after the commit only, and survives a hint that fails", async 
   await expect(failed).rejects.toThrow("changed our mind");
   expect(seen).toHaveLength(1);
 });
+
+test("says once, after the commit, that there are events; not of a transaction that is undone or announces none", async () => {
+  const seen: number[] = [];
+  const context = {
+    ...database.context,
+    announced: () => void database.client.quota.count({ where: { tenantId: "tenant-told" } }).then((n) => seen.push(n)),
+  };
+  await unitOfWork(context, cause, (unit) => unit.tx.quota.count());
+  const undone = unitOfWork(context, cause, async (unit) => {
+    await createQuota(unit, "tenant-told");
+    throw new Error("undone");
+  });
+  await expect(undone).rejects.toThrow("undone");
+  await unitOfWork(context, cause, async (unit) => {
+    const { id } = await createQuota(unit, "tenant-told");
+    await raiseQuota(unit, id);
+  });
+  await until("it is told", 5_000, () => (seen.length > 0 ? true : undefined));
+  expect(seen).toEqual([1]);
+});

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { listenTo, OUTBOX_CHANNEL } from "@runtime-cloud/eventing/channel-listener";
+import { listenTo } from "@runtime-cloud/eventing/channel-listener";
 import { logBounds, readLog } from "@runtime-cloud/eventing/event-log";
 import { LOG_CHANNEL, sequencePage, startSequencer } from "@runtime-cloud/eventing/event-sequencer";
 import { watchLog } from "@runtime-cloud/eventing/event-watch";
@@ -38,7 +38,7 @@ function replica(): LogTip {
   const { pool } = database;
   const tip = logTip(pool, logger);
   const sequencer = startSequencer({ pool, logger });
-  const listener = listenTo(pool, { [OUTBOX_CHANNEL]: sequencer.wake, [LOG_CHANNEL]: tip.heard }, logger);
+  const listener = listenTo(pool, { [LOG_CHANNEL]: tip.heard }, logger);
   opened.push(() => Promise.all([listener.close(), sequencer.stop(), tip.stop()]));
   return tip;
 }

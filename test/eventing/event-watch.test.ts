@@ -112,9 +112,13 @@ test("ends at its signal, while it waits too", async () => {
 
 test("a process takes so many watchers and no more; one that leaves makes room", () => {
   const watchers = watcherLimit(2);
-  const leave = watchers.enter();
-  watchers.enter();
-  expect(() => watchers.enter()).toThrow(Exhausted);
+  const hangUp = new AbortController();
+  const leave = watchers.enter(stopping.signal);
+  watchers.enter(hangUp.signal);
+  expect(() => watchers.enter(stopping.signal)).toThrow(Exhausted);
   leave();
-  expect(() => watchers.enter()).not.toThrow();
+  expect(() => watchers.enter(stopping.signal)).not.toThrow();
+  expect(() => watchers.enter(stopping.signal)).toThrow(Exhausted);
+  hangUp.abort();
+  expect(() => watchers.enter(stopping.signal)).not.toThrow();
 });

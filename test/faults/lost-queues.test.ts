@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { LeaseState, PoolKind, PoolScaling } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { eventually } from "@runtime-cloud/runtime-cloud-host/story/eventually";
 import { deploy, type TestDeployment } from "../_support/deployment.ts";
+import { causedTwice, heardBy, unheard, unpublished } from "../_support/event-invariants.ts";
 
 const START_MS = 60_000;
 const TEST_MS = 60_000;
@@ -59,6 +60,9 @@ test(
         return subjects.length === leases.length && new Set(subjects).size === leases.length ? true : undefined;
       });
     }
+    await eventually("an empty outbox", async () => ((await unpublished(pool)).length === 0 ? true : undefined));
+    expect(await unheard(pool, "DashboardService", heardBy(audience))).toEqual([]);
+    expect(await causedTwice(pool)).toEqual([]);
     const announced = await pool.query<{ events: number }>(
       "SELECT topic, count(*)::int AS events FROM outbox_message WHERE topic LIKE 'capacity.leases.%' GROUP BY topic",
     );

@@ -9,9 +9,6 @@ export interface ChannelListener {
 /** What is called with a notification's payload, and without one after every (re)connect. */
 export type Heard = (payload?: string) => void;
 
-/** Notified with every statement that adds to the outbox. */
-export const OUTBOX_CHANNEL = "outbox";
-
 const FIRST_RECONNECT_MS = 100;
 const MAX_RECONNECT_MS = 5_000;
 

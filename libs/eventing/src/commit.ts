@@ -45,7 +45,7 @@ async function saved<M extends AnyStateMachine, Row>(
 
 /** History and outbox in one statement, so a transition costs two round trips: this and `save`. */
 async function record<M extends AnyStateMachine>(
-  { tx, cause, at, newId }: Unit<SqlTransaction>,
+  { tx, cause, at, newId, announces }: Unit<SqlTransaction>,
   { aggregate, row, from, event, state, emitted }: Accepted<M>,
   version: number,
 ): Promise<void> {
@@ -53,6 +53,7 @@ async function record<M extends AnyStateMachine>(
     const envelope = toCloudEvent(message, { id: newId(), at, subject: row, aggregateVersion: version, cause });
     return { id: envelope.id, topic: envelope.type, envelope };
   });
+  if (messages.length > 0) announces();
   await tx.$executeRaw`
     WITH history AS (
       INSERT INTO transition

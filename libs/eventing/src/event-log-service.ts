@@ -30,7 +30,7 @@ export function eventLogService(context: EventLogContext): ServiceImpl<typeof Ev
 
     async *watchEvents({ topics, subject, allTenants, afterSequence }, call) {
       const filter = { topics, subject, tenantId: tenantInView(call, allTenants) };
-      const leave = watchers.enter();
+      const leave = watchers.enter(call.signal);
       try {
         const steps = watchLog({ pool, tip, filter, afterSequence, signal: call.signal });
         for await (const { entry, sequence } of steps) {

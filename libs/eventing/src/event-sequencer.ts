@@ -22,10 +22,10 @@ export interface SequencerOptions {
 export const LOG_CHANNEL = "event_log";
 
 const PAGE = 1_000;
-/** Found by the poll: what a lost notification announced, and what a sequencer that died was about to take. */
-const POLL_MS = 2_000;
+/** Found by the poll: what another process committed and didn't put in order before it died. */
+const POLL_MS = 1_000;
 /** A busy outbox is put in order by the page, not by the row: that much later, and at a fraction of the commits. */
-const GATHER_MS = 10;
+const GATHER_MS = 50;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
 

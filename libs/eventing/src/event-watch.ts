@@ -18,6 +18,8 @@ export interface WatchOptions {
   /** Ends the watch. */
   signal: AbortSignal;
   heartbeatMs?: number;
+  /** Milliseconds from any start. */
+  elapsed?: () => number;
 }
 
 const HEARTBEAT_MS = 10_000;
@@ -30,31 +32,26 @@ const HEARTBEAT_MS = 10_000;
  * hasn't come to.
  */
 export async function* watchLog(options: WatchOptions): AsyncGenerator<WatchStep, void> {
-  const { pool, tip, filter, signal, heartbeatMs = HEARTBEAT_MS } = options;
+  const { pool, tip, filter, signal, heartbeatMs = HEARTBEAT_MS, elapsed = () => performance.now() } = options;
   let sequence = await startOf(options);
-  let silent = false;
-  const timer = setInterval(() => (silent = true), heartbeatMs);
-  try {
-    yield { sequence };
-    while (!signal.aborted) {
-      await tip.beyond(sequence, heartbeatMs, signal);
-      if (tip.newest > sequence && !signal.aborted) {
-        const { newest } = tip;
-        const stretch = { above: sequence, below: newest + 1n };
-        const { entries, rest } = await readLog(pool, filter, stretch, { cursor: sequence });
-        for (const entry of entries) {
-          silent = false;
-          yield { entry, sequence: entry.sequence };
-        }
-        sequence = rest?.above ?? newest;
+  let spokeAt = elapsed();
+  yield { sequence };
+  while (!signal.aborted) {
+    await tip.beyond(sequence, heartbeatMs, signal);
+    if (tip.newest > sequence && !signal.aborted) {
+      const { newest } = tip;
+      const stretch = { above: sequence, below: newest + 1n };
+      const { entries, rest } = await readLog(pool, filter, stretch, { cursor: sequence });
+      for (const entry of entries) {
+        spokeAt = elapsed();
+        yield { entry, sequence: entry.sequence };
       }
-      if (silent && !signal.aborted) {
-        silent = false;
-        yield { sequence };
-      }
+      sequence = rest?.above ?? newest;
     }
-  } finally {
-    clearInterval(timer);
+    if (elapsed() - spokeAt >= heartbeatMs && !signal.aborted) {
+      spokeAt = elapsed();
+      yield { sequence };
+    }
   }
 }
 

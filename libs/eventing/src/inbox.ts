@@ -31,7 +31,7 @@ export interface Inbox {
   stop(): Promise<void>;
 }
 
-const CONCURRENCY = 128;
+const CONCURRENCY = 256;
 /** Events that are in work share transactions: this many at once, of no more events than this. */
 const LANES = 2;
 const LARGEST_BATCH = 100;

@@ -104,7 +104,7 @@ export function queueBackend(parts: BackendParts): QueueBackend {
     async add(name, jobs) {
       const target = queue(name);
       await within(connectMs, target.waitUntilReady(), `queue ${name} is out of reach`);
-      await within(ADD_MS, target.addBulk([...jobs]), `queue ${name} doesn't answer`);
+      await within(ADD_MS, addTo(target, jobs), `queue ${name} doesn't answer`);
     },
     worker(name, process, options) {
       const worker = openWorker(name, process, { factory, connection: consumer, prefix, options, logger });
@@ -116,6 +116,13 @@ export function queueBackend(parts: BackendParts): QueueBackend {
       await Promise.all([...queues.values()].map((open) => closeQueue(open, logger, graceMs)));
     },
   };
+}
+
+/** One job alone is one command, without the transaction around several. */
+async function addTo(queue: JobQueue, jobs: readonly NewJob[]): Promise<void> {
+  const [job, ...more] = jobs;
+  if (job && more.length === 0) await queue.add(job.name, job.data, job.opts);
+  else await queue.addBulk([...jobs]);
 }
 
 async function closeQueue(queue: JobQueue, logger: Logger, graceMs = GRACE_MS): Promise<void> {

@@ -87,8 +87,3 @@ async function look({ pool, marks, prefix, service, newId }: QueueWatchOptions):
     client.release(broken);
   }
 }
-
-/** In the transaction that publishes a page: keeps a look at the queues from overtaking it. */
-export async function holdMark(client: pg.PoolClient, prefix: string): Promise<void> {
-  await client.query("SELECT FROM queue_mark WHERE prefix = $1 FOR SHARE", [prefix]);
-}

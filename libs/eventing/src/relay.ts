@@ -4,9 +4,7 @@ import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import type pg from "pg";
 import { inboxJob } from "./inbox-job.ts";
-import { listenTo, OUTBOX_CHANNEL } from "./channel-listener.ts";
 import type { QueueBackend } from "./queue-backend.ts";
-import { holdMark } from "./queue-marks.ts";
 import { refuseUnknownSubscribers } from "./subscribers.ts";
 import { wakeable } from "./wake.ts";
 
@@ -19,10 +17,11 @@ export interface RelayOptions {
   logger: Logger;
   /** Source of the backoff's jitter, from 0 to 1. */
   random?: () => number;
+  pollMs?: number;
 }
 
 export interface Relay {
-  /** Publishes now what is committed; the outbox's own notification does it anyway. */
+  /** Publishes now what is committed; its poll does it anyway, a second later. */
   wake(): void;
   lag(): Promise<OutboxLag>;
   /** Finishes the page under way. */
@@ -37,8 +36,8 @@ export interface OutboxLag {
 }
 
 const PAGE = 500;
-/** Found by the poll: what a lost notification announced, and what a relay that died had claimed. */
-const POLL_MS = 5_000;
+/** Found by the poll: what another process committed and didn't publish before it died. */
+const POLL_MS = 1_000;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
 
@@ -47,7 +46,8 @@ const MAX_BACKOFF_MS = 5_000;
  * has. Several relays share the work. An event is published at least once, in no certain order. Throws ConfigError for
  * a subscriber that the catalogue doesn't know.
  */
-export function startRelay({ pool, backend, subscribers, logger, random = Math.random }: RelayOptions): Relay {
+export function startRelay({ pool, backend, subscribers, logger, ...options }: RelayOptions): Relay {
+  const { random = Math.random, pollMs = POLL_MS } = options;
   const consumersOf = deliveries(subscribers);
   const pause = wakeable();
   let stopped = false;
@@ -64,7 +64,7 @@ export function startRelay({ pool, backend, subscribers, logger, random = Math.r
         await before;
         if (failures > 0) logger.info("relay publishes again");
         failures = 0;
-        if (page.size < PAGE && !stopped) await pause.sleep(POLL_MS);
+        if (page.size < PAGE && !stopped) await pause.sleep(pollMs);
       } catch (err) {
         failures += 1;
         logger.warn({ err, failures }, "relay can't publish now; the events stay in the outbox");
@@ -73,7 +73,6 @@ export function startRelay({ pool, backend, subscribers, logger, random = Math.r
     }
     await marked.catch((err: unknown) => logger.warn({ err }, "the last events are published once more later"));
   })();
-  const listener = listenTo(pool, { [OUTBOX_CHANNEL]: () => pause.wake() }, logger);
 
   return {
     wake: pause.wake,
@@ -81,7 +80,7 @@ export function startRelay({ pool, backend, subscribers, logger, random = Math.r
     async stop() {
       stopped = true;
       pause.wake();
-      await Promise.all([listener.close(), loop]);
+      await loop;
     },
   };
 }
@@ -105,12 +104,13 @@ async function deliverPage(pool: pg.Pool, backend: QueueBackend, consumersOf: De
   try {
     // A mark that a crash of the database loses costs a second delivery, no event.
     await client.query("BEGIN; SET LOCAL synchronous_commit = off");
-    await holdMark(client, backend.prefix);
+    // The mark's lock, had before the rows are looked for, keeps a look at the queues from overtaking the page.
     const { rows } = await client.query<OutboxRow>(
-      `SELECT id, topic, envelope FROM outbox_message
-       WHERE published_at IS NULL AND topic = ANY($1)
+      `WITH mark AS MATERIALIZED (SELECT FROM queue_mark WHERE prefix = $3 FOR SHARE)
+       SELECT id, topic, envelope FROM outbox_message
+       WHERE published_at IS NULL AND topic = ANY($1) AND (SELECT count(*) FROM mark) >= 0
        ORDER BY position LIMIT $2 FOR UPDATE SKIP LOCKED`,
-      [[...consumersOf.keys()], PAGE],
+      [[...consumersOf.keys()], PAGE, backend.prefix],
     );
     await deliver(backend, rows, consumersOf);
     return { size: rows.length, mark: () => mark(client, rows) };

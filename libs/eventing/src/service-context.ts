@@ -13,6 +13,8 @@ export interface ServiceContext<Client, Settings> {
   clock: Clock;
   newId: NewId;
   logger: Logger;
+  /** Told after a commit that announces events. */
+  announced(): void;
   /** A hint that something is due at an instant; losing it costs lateness, never the deadline. */
   arm(kind: string, at: Date, label?: Record<string, string>): Promise<void>;
   /** A hint that there is work; losing it costs lateness, never the work. */

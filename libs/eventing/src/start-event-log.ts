@@ -4,7 +4,7 @@ import { EventLogService } from "@runtime-cloud/contracts/runtimecloud/eventlog/
 import type { NewId } from "@runtime-cloud/service-kit/ids";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import type pg from "pg";
-import { listenTo, OUTBOX_CHANNEL } from "./channel-listener.ts";
+import { listenTo } from "./channel-listener.ts";
 import { eventLogService } from "./event-log-service.ts";
 import { LOG_CHANNEL, startSequencer } from "./event-sequencer.ts";
 import { logTip } from "./log-tip.ts";
@@ -25,6 +25,8 @@ export interface EventLogOptions {
 export interface EventLog {
   /** Adds the RPCs. */
   routes(router: ConnectRouter): void;
+  /** Tells it that something was committed to the outbox; its poll finds that too, later. */
+  wake(): void;
   stop(): Promise<void>;
 }
 
@@ -36,7 +38,7 @@ export function startEventLog({ logger, subscriber, ...options }: EventLogOption
   const { pool, backend } = options;
   const tip = logTip(pool, logger);
   const sequencer = startSequencer({ pool, logger });
-  const listener = listenTo(pool, { [OUTBOX_CHANNEL]: sequencer.wake, [LOG_CHANNEL]: tip.heard }, logger);
+  const listener = listenTo(pool, { [LOG_CHANNEL]: tip.heard }, logger);
   const inbox = async () => {
     const queue = backend.queue(inboxOf(subscriber));
     await within(CONNECT_MS, queue.waitUntilReady(), "the queues are out of reach: try again");
@@ -45,6 +47,7 @@ export function startEventLog({ logger, subscriber, ...options }: EventLogOption
   const service = eventLogService({ ...options, tip, inbox });
   return {
     routes: (router) => void router.service(EventLogService, service),
+    wake: sequencer.wake,
     async stop() {
       await Promise.all([listener.close(), sequencer.stop(), tip.stop()]);
     },

@@ -97,6 +97,10 @@ async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransactio
     clock: systemClock,
     newId: uuidv7,
     logger,
+    announced() {
+      relay.wake();
+      eventLog.wake();
+    },
     arm: (kind, at, label) => deadlines.arm(kind, at, label),
     enqueue: (queue, id, data) => enqueueWork(backend, queue, id, data),
   };

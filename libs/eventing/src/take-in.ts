@@ -67,22 +67,28 @@ async function inOneTransaction<Tx extends SqlTransaction>(
   return unitsOfWork(context, work, options);
 }
 
-/** Written in the order of their keys, so that two of these never wait for each other. Answers the keys of the new ones. */
+/**
+ * Written in the order of their keys, so that two of these never wait for each other. Answers the keys of the new ones.
+ * One value goes there and one comes back: the driver's price is by the value.
+ */
 async function writeReceipts<Tx extends SqlTransaction>(
   tx: Tx,
   deliveries: readonly Delivery<Tx>[],
   lockWait: string,
 ): Promise<Set<string>> {
-  const rows = await tx.$queryRaw<{ event_id: string; handler: string }[]>`
-    INSERT INTO inbox_receipt (event_id, handler)
-    SELECT receipt.event_id, receipt.handler
-    FROM (SELECT set_config('lock_timeout', ${lockWait}, true)) AS bound,
-         unnest(${deliveries.map(({ event }) => event.id)}::uuid[], ${deliveries.map(({ handler }) => handler)}::text[])
-           AS receipt (event_id, handler)
-    ORDER BY 1, 2
-    ON CONFLICT DO NOTHING
-    RETURNING event_id, handler`;
-  return new Set(rows.map(({ event_id, handler }) => receiptKey(event_id, handler)));
+  const receipts = deliveries.map(({ event, handler }) => ({ event_id: event.id, handler }));
+  const [row] = await tx.$queryRaw<{ fresh: string[] }[]>`
+    WITH fresh AS (
+      INSERT INTO inbox_receipt (event_id, handler)
+      SELECT receipt.event_id, receipt.handler
+      FROM (SELECT set_config('lock_timeout', ${lockWait}, true)) AS bound,
+           jsonb_to_recordset(${JSON.stringify(receipts)}::jsonb) AS receipt (event_id uuid, handler text)
+      ORDER BY 1, 2
+      ON CONFLICT DO NOTHING
+      RETURNING event_id, handler
+    )
+    SELECT coalesce(json_agg(event_id || ' ' || handler), '[]') AS fresh FROM fresh`;
+  return new Set(row?.fresh);
 }
 
 function receiptKey(eventId: string, handler: string): string {

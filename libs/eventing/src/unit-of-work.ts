@@ -11,6 +11,8 @@ export interface Unit<Tx> {
   /** When the unit began, by this process's clock. What must be exact is read from the database's clock. */
   at: Date;
   newId: NewId;
+  /** Says that the transaction announces an event, so that its relay is woken. */
+  announces(): void;
   /**
    * Runs `hint` once the transaction is committed. Best effort: a hint may only wake something that would find its
    * work in the database anyway, since a crash, or a Redis that is down, loses it.
@@ -24,6 +26,8 @@ export interface UnitContext<Tx> {
   clock: Clock;
   newId: NewId;
   logger: Logger;
+  /** Told after the commit of a transaction that announces events: a hint for whoever publishes them. */
+  announced?: () => void;
 }
 
 /**
@@ -40,16 +44,20 @@ export function unitOfWork<Tx, T>(
 
 /** Like {@link unitOfWork}, for work with several causes in one transaction: all of it is committed, or none. */
 export async function unitsOfWork<Tx, T>(
-  { client, clock, newId, logger }: UnitContext<Tx>,
+  { client, clock, newId, logger, announced }: UnitContext<Tx>,
   work: (tx: Tx, unit: (cause: Cause) => Unit<Tx>) => Promise<T>,
   options?: TransactOptions,
 ): Promise<T> {
   let hints: (() => Promise<void>)[] = [];
+  let announcing = false;
   const run = (tx: Tx) => {
     hints = [];
-    return work(tx, (cause) => ({ tx, cause, at: clock.now(), newId, after: (hint) => void hints.push(hint) }));
+    const announces = () => void (announcing = true);
+    const after = (hint: () => Promise<void>) => void hints.push(hint);
+    return work(tx, (cause) => ({ tx, cause, at: clock.now(), newId, announces, after }));
   };
   const result = await transact(client, run, options);
+  if (announcing) announced?.();
   for (const hint of hints) give(hint, logger);
   return result;
 }

@@ -1,5 +1,3 @@
-import { setTimeout as wait } from "node:timers/promises";
-
 /** Lets one loop sleep until somebody wakes it or its time is up. A wake-up while it works isn't lost. */
 export interface Wake {
   wake: () => void;
@@ -8,16 +6,24 @@ export interface Wake {
 
 export function wakeable(): Wake {
   let awake = false;
-  let alarm = new AbortController();
+  let rise: (() => void) | undefined;
   return {
     wake() {
       awake = true;
-      alarm.abort();
+      rise?.();
     },
     async sleep(ms) {
-      if (!awake) await wait(ms, undefined, { signal: alarm.signal }).catch(() => undefined);
+      if (!awake) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms);
+          rise = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+        rise = undefined;
+      }
       awake = false;
-      alarm = new AbortController();
     },
   };
 }

@@ -42,13 +42,11 @@ CREATE INDEX "event_log_recorded_at_idx" ON "event_log"("recorded_at");
 
 INSERT INTO "event_log_bounds" DEFAULT VALUES;
 
--- Queues what is inserted for its place in the log, and wakes the sequencer and the relay: a hint, since both poll.
+-- Queues what is inserted for its place in the log. It notifies nobody: commits that do wait for each other, and whoever
+-- commits tells the relay and the sequencer of its own process. Both poll.
 CREATE FUNCTION outbox_grew() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO unsequenced_event (position, message_id) SELECT position, id FROM added;
-    IF FOUND THEN
-        PERFORM pg_notify('outbox', '');
-    END IF;
     RETURN NULL;
 END $$;
 
