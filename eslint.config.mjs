@@ -32,7 +32,7 @@ export default tseslint.config(
     // XState's types for "any machine", and Bull Board's for its router, are `any`.
     files: [
       "libs/state-machines/src/{decide,transition-table}.ts",
-      "libs/eventing/src/dashboard.ts",
+      "libs/eventing/src/queues/dashboard.ts",
       "test/machines/*.ts",
     ],
     rules: {

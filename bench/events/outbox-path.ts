@@ -1,9 +1,9 @@
 import { ReconciliationDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/inventory_pb";
 import { on } from "@runtime-cloud/eventing/event-handler";
 import { startInbox } from "@runtime-cloud/eventing/inbox";
-import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
+import { redisBackend } from "@runtime-cloud/eventing/queues/redis-backend";
 import { outboxLag, type Relay, startRelay } from "@runtime-cloud/eventing/relay";
-import { startEventLog } from "@runtime-cloud/eventing/start-event-log";
+import { startEventLog } from "@runtime-cloud/eventing/event-log/start-event-log";
 import { until } from "@runtime-cloud/local-servers/until";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { openDatabase } from "@runtime-cloud/service-kit/database";

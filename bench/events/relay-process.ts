@@ -1,7 +1,7 @@
 // The relay alone, as `memory.ts` starts it: publishes the outbox of DATABASE_URL to the Redis of REDIS_URL, tells its
 // parent what memory that took, and ends.
 import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
-import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
+import { redisBackend } from "@runtime-cloud/eventing/queues/redis-backend";
 import { startRelay } from "@runtime-cloud/eventing/relay";
 import { until } from "@runtime-cloud/local-servers/until";
 import { createLogger } from "@runtime-cloud/service-kit/logger";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { type Deadline, type Deadlines, deadlinesOf, startDeadlines } from "@runtime-cloud/eventing/deadlines";
-import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
-import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
+import type { QueueBackend } from "@runtime-cloud/eventing/queues/queue-backend";
+import { redisBackend } from "@runtime-cloud/eventing/queues/redis-backend";
 import { startRedis } from "@runtime-cloud/local-servers/redis";
 import { until } from "@runtime-cloud/local-servers/until";
 import { systemClock } from "@runtime-cloud/service-kit/clock";

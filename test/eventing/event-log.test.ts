@@ -1,10 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
-import { listenTo } from "@runtime-cloud/eventing/channel-listener";
-import { logBounds, readLog } from "@runtime-cloud/eventing/event-log";
-import { LOG_CHANNEL, sequencePage, startSequencer } from "@runtime-cloud/eventing/event-sequencer";
-import { watchLog } from "@runtime-cloud/eventing/event-watch";
-import { type LogTip, logTip } from "@runtime-cloud/eventing/log-tip";
+import { listenTo } from "@runtime-cloud/eventing/event-log/channel-listener";
+import { logBounds, readLog } from "@runtime-cloud/eventing/event-log/event-log";
+import { LOG_CHANNEL, sequencePage, startSequencer } from "@runtime-cloud/eventing/event-log/event-sequencer";
+import { watchLog } from "@runtime-cloud/eventing/event-log/event-watch";
+import { type LogTip, logTip } from "@runtime-cloud/eventing/event-log/log-tip";
 import { until } from "@runtime-cloud/local-servers/until";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";
 import fc from "fast-check";

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
-import { logBounds } from "@runtime-cloud/eventing/event-log";
-import { sequencePage } from "@runtime-cloud/eventing/event-sequencer";
-import { type WatchOptions, type WatchStep, watchLog } from "@runtime-cloud/eventing/event-watch";
-import { type LogTip, logTip } from "@runtime-cloud/eventing/log-tip";
-import { watcherLimit } from "@runtime-cloud/eventing/watcher-limit";
+import { logBounds } from "@runtime-cloud/eventing/event-log/event-log";
+import { sequencePage } from "@runtime-cloud/eventing/event-log/event-sequencer";
+import { type WatchOptions, type WatchStep, watchLog } from "@runtime-cloud/eventing/event-log/event-watch";
+import { type LogTip, logTip } from "@runtime-cloud/eventing/event-log/log-tip";
+import { watcherLimit } from "@runtime-cloud/eventing/event-log/watcher-limit";
 import { Exhausted, OutOfRange } from "@runtime-cloud/service-kit/errors";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";
 import { insertEvents } from "./outbox-rows.ts";

@@ -6,9 +6,9 @@ import { SandboxReleasedSchema } from "@runtime-cloud/contracts/runtimecloud/eve
 import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
 import { type Inbox, type InboxOutcome, startInbox } from "@runtime-cloud/eventing/inbox";
 import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
-import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
-import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
-import { redriveParked } from "@runtime-cloud/eventing/redrive";
+import type { QueueBackend } from "@runtime-cloud/eventing/queues/queue-backend";
+import { redisBackend } from "@runtime-cloud/eventing/queues/redis-backend";
+import { redriveParked } from "@runtime-cloud/eventing/event-log/redrive";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";

@@ -5,11 +5,11 @@ import { QuotaChangedSchema } from "@runtime-cloud/contracts/runtimecloud/events
 import { deadlinesOf, startDeadlines } from "@runtime-cloud/eventing/deadlines";
 import { on } from "@runtime-cloud/eventing/event-handler";
 import { type InboxOutcome, startInbox } from "@runtime-cloud/eventing/inbox";
-import { postgresBackend } from "@runtime-cloud/eventing/postgres-backend";
-import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
+import { postgresBackend } from "@runtime-cloud/eventing/queues/postgres-backend";
+import type { QueueBackend } from "@runtime-cloud/eventing/queues/queue-backend";
 import { startRelay } from "@runtime-cloud/eventing/relay";
-import { redriveParked } from "@runtime-cloud/eventing/redrive";
-import { startWorkQueue } from "@runtime-cloud/eventing/work-queue";
+import { redriveParked } from "@runtime-cloud/eventing/event-log/redrive";
+import { startWorkQueue } from "@runtime-cloud/eventing/queues/work-queue";
 import { until } from "@runtime-cloud/local-servers/until";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { logBounds } from "@runtime-cloud/eventing/event-log";
-import { sequencePage } from "@runtime-cloud/eventing/event-sequencer";
-import { type KeptDays, removalsOf, removeAll, startRetention } from "@runtime-cloud/eventing/retention";
+import { logBounds } from "@runtime-cloud/eventing/event-log/event-log";
+import { sequencePage } from "@runtime-cloud/eventing/event-log/event-sequencer";
+import { type KeptDays, removalsOf, removeAll, startRetention } from "@runtime-cloud/eventing/event-log/retention";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
-import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
-import { startWorkQueue, type WorkQueue } from "@runtime-cloud/eventing/work-queue";
-import { WorkerStopping } from "@runtime-cloud/eventing/worker-stopping";
+import type { QueueBackend } from "@runtime-cloud/eventing/queues/queue-backend";
+import { redisBackend } from "@runtime-cloud/eventing/queues/redis-backend";
+import { startWorkQueue, type WorkQueue } from "@runtime-cloud/eventing/queues/work-queue";
+import { WorkerStopping } from "@runtime-cloud/eventing/queues/worker-stopping";
 import { until } from "@runtime-cloud/local-servers/until";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";
 import { z } from "zod";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { MalformedEvent } from "@runtime-cloud/contracts/events/cloud-event";
 import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import type { EventHandler } from "@runtime-cloud/eventing/event-handler";
-import { redriveParked } from "@runtime-cloud/eventing/redrive";
+import { redriveParked } from "@runtime-cloud/eventing/event-log/redrive";
 import { eventually } from "@runtime-cloud/runtime-cloud-host/story/eventually";
 import pg from "pg";
 import type { Tx } from "../eventing/service-database.ts";

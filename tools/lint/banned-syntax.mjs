@@ -28,7 +28,7 @@ const assertionOfValue = {
 };
 
 /** Files at the edge of a package whose own types are wrong; each says at its assertion why it holds. */
-const EDGES = ["libs/eventing/src/postgres-backend.ts"];
+const EDGES = ["libs/eventing/src/queues/postgres-backend.ts"];
 const COMPOSITION = ["libs/service-kit/src/{clock,ids}.ts", "services/*/src/main.ts"];
 
 const always = [unsafeSql, defaultExport];

@@ -1,8 +1,8 @@
 import type { Clock } from "@runtime-cloud/service-kit/clock";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import { DelayedError } from "bullmq";
-import { neutralFailure } from "./neutral-failure.ts";
-import type { QueueBackend, QueueJob } from "./queue-backend.ts";
+import { neutralFailure } from "./queues/neutral-failure.ts";
+import type { QueueBackend, QueueJob } from "./queues/queue-backend.ts";
 import { recentlySeen } from "./recently-seen.ts";
 import { serialRun } from "./serial-run.ts";
 import { startSweep } from "./sweep.ts";

@@ -1,5 +1,5 @@
 import type { CloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
-import type { NewJob } from "./queue-backend.ts";
+import type { NewJob } from "./queues/queue-backend.ts";
 
 /** Eight tries: with the waits between them about a minute, which outlasts a restart and most reorderings. */
 export const INBOX_ATTEMPTS = 8;

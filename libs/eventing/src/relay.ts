@@ -4,7 +4,7 @@ import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import type pg from "pg";
 import { inboxJob } from "./inbox-job.ts";
-import type { QueueBackend } from "./queue-backend.ts";
+import type { QueueBackend } from "./queues/queue-backend.ts";
 import { refuseUnknownSubscribers } from "./subscribers.ts";
 import { wakeable } from "./wake.ts";
 

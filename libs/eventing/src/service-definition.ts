@@ -7,10 +7,10 @@ import type { ServiceName } from "@runtime-cloud/state-machines/lifecycle-edges"
 import type { z } from "zod";
 import type { Deadline } from "./deadlines.ts";
 import type { EventHandler } from "./event-handler.ts";
-import type { QueueBackend } from "./queue-backend.ts";
+import type { QueueBackend } from "./queues/queue-backend.ts";
 import type { ServiceContext } from "./service-context.ts";
 import type { SqlTransaction } from "./sql-transaction.ts";
-import { startWorkQueue, type WorkQueueOptions } from "./work-queue.ts";
+import { startWorkQueue, type WorkQueueOptions } from "./queues/work-queue.ts";
 
 /** All that makes a service itself; `startService` brings the rest. */
 export interface ServiceDefinition<Client extends DatabaseClient<Tx>, Tx extends SqlTransaction, Settings> {

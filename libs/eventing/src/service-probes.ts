@@ -2,7 +2,7 @@ import { isNativeError } from "node:util/types";
 import type { Probe } from "@runtime-cloud/service-kit/health";
 import { CREATE } from "@runtime-cloud/state-machines/lifecycle-edges";
 import type { Pool } from "pg";
-import { within } from "./within.ts";
+import { within } from "./queues/within.ts";
 
 /** Below the time that a probe has: a database that is too slow must not look like one without tables. */
 const ANSWER_MS = 1_000;

@@ -17,22 +17,22 @@ import { serve } from "@runtime-cloud/service-kit/serve";
 import type { SharedSettings } from "@runtime-cloud/service-kit/settings";
 import { Started } from "@runtime-cloud/service-kit/started";
 import { tlsFromSettings } from "@runtime-cloud/service-kit/tls";
-import { DASHBOARD_PATH, dashboard } from "./dashboard.ts";
+import { DASHBOARD_PATH, dashboard } from "./queues/dashboard.ts";
 import { databaseNow } from "./database-clock.ts";
 import { deadlinesOf, startDeadlines } from "./deadlines.ts";
 import { startInbox } from "./inbox.ts";
-import { openBackend } from "./open-backend.ts";
-import { watchQueues } from "./queue-marks.ts";
+import { openBackend } from "./queues/open-backend.ts";
+import { watchQueues } from "./queues/queue-marks.ts";
 import { startRelay } from "./relay.ts";
-import { startRetention } from "./retention.ts";
+import { startRetention } from "./event-log/retention.ts";
 import type { ServiceContext } from "./service-context.ts";
 import type { DatabaseClient, ServiceDefinition } from "./service-definition.ts";
 import { serviceMetrics } from "./service-metrics.ts";
 import { serviceProbes } from "./service-probes.ts";
 import type { SqlTransaction } from "./sql-transaction.ts";
-import { startEventLog } from "./start-event-log.ts";
+import { startEventLog } from "./event-log/start-event-log.ts";
 import { refuseUnknownSubscribers } from "./subscribers.ts";
-import { enqueueWork } from "./work-queue.ts";
+import { enqueueWork } from "./queues/work-queue.ts";
 
 export interface RunningService extends Running {
   url: string;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { NewJob } from "./queue-backend.ts";
+import type { NewJob } from "./queues/queue-backend.ts";
 
 /** What a deadline's job says. The label is for whoever looks at the dashboard: nothing is decided by it. */
 export type WakeUp = z.output<typeof wakeUpSchema>;

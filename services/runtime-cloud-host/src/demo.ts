@@ -1,4 +1,4 @@
-import { openBackend } from "@runtime-cloud/eventing/open-backend";
+import { openBackend } from "@runtime-cloud/eventing/queues/open-backend";
 import { serviceNames } from "@runtime-cloud/migrations/services";
 import { readConfig } from "@runtime-cloud/service-kit/config";
 import { createLogger } from "@runtime-cloud/service-kit/logger";

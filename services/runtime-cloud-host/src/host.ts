@@ -1,6 +1,6 @@
-import { openBackend } from "@runtime-cloud/eventing/open-backend";
+import { openBackend } from "@runtime-cloud/eventing/queues/open-backend";
 import { type RunningService, startService } from "@runtime-cloud/eventing/start-service";
-import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
+import type { QueueBackend } from "@runtime-cloud/eventing/queues/queue-backend";
 import { executionCapacity } from "@runtime-cloud/execution-capacity/definition";
 import { iacProvisioning } from "@runtime-cloud/iac-provisioning/definition";
 import type { ServiceName } from "@runtime-cloud/migrations/services";

@@ -3,7 +3,7 @@ import { databaseUrl, ensureDatabase } from "@runtime-cloud/local-servers/databa
 import { startPostgres } from "@runtime-cloud/local-servers/postgres";
 import { startRedis } from "@runtime-cloud/local-servers/redis";
 import { findRedisServer } from "@runtime-cloud/local-servers/redis-server";
-import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
+import { redisBackend } from "@runtime-cloud/eventing/queues/redis-backend";
 import { deployMigrations } from "@runtime-cloud/migrations/deploy";
 import { databaseName, serviceNames, type ServiceName } from "@runtime-cloud/migrations/services";
 import { ConfigError } from "@runtime-cloud/service-kit/config";

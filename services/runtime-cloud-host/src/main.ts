@@ -1,4 +1,4 @@
-import { DASHBOARD_PATH, dashboard } from "@runtime-cloud/eventing/dashboard";
+import { DASHBOARD_PATH, dashboard } from "@runtime-cloud/eventing/queues/dashboard";
 import { isFree } from "@runtime-cloud/local-servers/ports";
 import { startAdmin } from "@runtime-cloud/service-kit/admin";
 import { systemClock } from "@runtime-cloud/service-kit/clock";

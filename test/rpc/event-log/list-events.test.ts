@@ -1,8 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { logBounds } from "@runtime-cloud/eventing/event-log";
-import { removeEvents } from "@runtime-cloud/eventing/remove-outlived";
+import { logBounds } from "@runtime-cloud/eventing/event-log/event-log";
+import { removeEvents } from "@runtime-cloud/eventing/event-log/remove-outlived";
 import { until } from "@runtime-cloud/local-servers/until";
 import { allScopes } from "@runtime-cloud/service-kit/scopes";
 import { setNewQuota } from "../../eventing/quotas.ts";

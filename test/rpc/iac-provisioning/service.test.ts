@@ -6,7 +6,7 @@ import { expect, test } from "@jest/globals";
 import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
-import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
+import { redisBackend } from "@runtime-cloud/eventing/queues/redis-backend";
 import { startService } from "@runtime-cloud/eventing/start-service";
 import { iacProvisioning } from "@runtime-cloud/iac-provisioning/definition";
 import { settings } from "@runtime-cloud/iac-provisioning/settings";

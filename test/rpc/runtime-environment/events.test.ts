@@ -24,8 +24,8 @@ import {
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { type Inbox, startInbox } from "@runtime-cloud/eventing/inbox";
 import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
-import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
-import { redisBackend } from "@runtime-cloud/eventing/redis-backend";
+import type { QueueBackend } from "@runtime-cloud/eventing/queues/queue-backend";
+import { redisBackend } from "@runtime-cloud/eventing/queues/redis-backend";
 import { until } from "@runtime-cloud/local-servers/until";
 import { inboxHandlers } from "@runtime-cloud/runtime-environment/inbox";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";

@@ -1,7 +1,7 @@
 import { type CloudEvent, parseCloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
 import { eventOnTopic } from "@runtime-cloud/contracts/events/event-catalogue";
 import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
-import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
+import type { QueueBackend } from "@runtime-cloud/eventing/queues/queue-backend";
 
 /** Consumers outside this system whose inboxes the story reads: together they hear all that it looks for. */
 export const AUDIENCE = ["AuditService", "DashboardService"];

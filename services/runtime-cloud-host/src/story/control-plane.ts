@@ -3,7 +3,7 @@ import { type CloudEvent, envelop } from "@runtime-cloud/contracts/events/cloud-
 import { eventOf } from "@runtime-cloud/contracts/events/event-catalogue";
 import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
-import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
+import type { QueueBackend } from "@runtime-cloud/eventing/queues/queue-backend";
 import type { Clock } from "@runtime-cloud/service-kit/clock";
 import type { NewId } from "@runtime-cloud/service-kit/ids";
 

@@ -2,7 +2,7 @@ import { type Client, createClient } from "@connectrpc/connect";
 import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
 import { RuntimeEnvironmentService } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/runtime_environment_service_pb";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
-import type { QueueBackend } from "@runtime-cloud/eventing/queue-backend";
+import type { QueueBackend } from "@runtime-cloud/eventing/queues/queue-backend";
 import type { ServiceName } from "@runtime-cloud/migrations/services";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { createGrpcJsTransport } from "@runtime-cloud/service-kit/grpc-transport";

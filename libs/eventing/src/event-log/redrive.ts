@@ -1,5 +1,5 @@
 import { matches, PARKED_CHUNK, type ParkedFilter } from "./parked-events.ts";
-import type { JobQueue, QueueJob } from "./queue-backend.ts";
+import type { JobQueue, QueueJob } from "../queues/queue-backend.ts";
 
 /**
  * Sends a queue's parked jobs through again, with all their tries, oldest first. Answers how many. Harmless to repeat:

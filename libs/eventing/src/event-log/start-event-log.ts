@@ -8,8 +8,8 @@ import { listenTo } from "./channel-listener.ts";
 import { eventLogService } from "./event-log-service.ts";
 import { LOG_CHANNEL, startSequencer } from "./event-sequencer.ts";
 import { logTip } from "./log-tip.ts";
-import type { QueueBackend } from "./queue-backend.ts";
-import { within } from "./within.ts";
+import type { QueueBackend } from "../queues/queue-backend.ts";
+import { within } from "../queues/within.ts";
 
 export interface EventLogOptions {
   pool: pg.Pool;

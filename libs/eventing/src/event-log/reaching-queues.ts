@@ -1,5 +1,5 @@
 import { Unavailable } from "@runtime-cloud/service-kit/errors";
-import { within } from "./within.ts";
+import { within } from "../queues/within.ts";
 
 const ANSWER_MS = 10_000;
 

@@ -4,7 +4,7 @@ import type { SharedSettings } from "@runtime-cloud/service-kit/settings";
 import type pg from "pg";
 import { Counter, type Registry } from "prom-client";
 import { type Removed, removeEvents, removeKeys, removeReceipts } from "./remove-outlived.ts";
-import { startSweep, type Sweep } from "./sweep.ts";
+import { startSweep, type Sweep } from "../sweep.ts";
 
 /** How long the database keeps what nobody needs for ever. */
 export type KeptDays = Pick<

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { JobQueue, QueueJob } from "./queue-backend.ts";
+import type { JobQueue, QueueJob } from "../queues/queue-backend.ts";
 
 /** An event in a queue's failed jobs. */
 export interface Parked {

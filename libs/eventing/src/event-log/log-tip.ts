@@ -2,7 +2,7 @@ import type { Logger } from "@runtime-cloud/service-kit/logger";
 import type pg from "pg";
 import type { Heard } from "./channel-listener.ts";
 import { logBounds } from "./event-log.ts";
-import { startSweep } from "./sweep.ts";
+import { startSweep } from "../sweep.ts";
 
 /** How far the log goes, as this process knows: what all its watchers wait on. */
 export interface LogTip {

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import type pg from "pg";
-import { wakeable } from "./wake.ts";
+import { wakeable } from "../wake.ts";
 
 export interface EventSequencer {
   /** Tells it that something was committed to the outbox; its poll finds that too, later. */

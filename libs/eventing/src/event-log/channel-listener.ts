@@ -1,6 +1,6 @@
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import pg from "pg";
-import { wakeable } from "./wake.ts";
+import { wakeable } from "../wake.ts";
 
 export interface ChannelListener {
   close(): Promise<void>;

@@ -8,7 +8,7 @@ import {
 import type pg from "pg";
 import { LOG_PAGE, readLog, type Stretch } from "./event-log.ts";
 import { loggedEvent } from "./logged-event.ts";
-import { type Filter, pageAfter, pageSize, pageToken, SEQUENCE } from "./page.ts";
+import { type Filter, pageAfter, pageSize, pageToken, SEQUENCE } from "../page.ts";
 import { recordedBetween } from "./recorded-between.ts";
 
 /** Half of what a message may have, since the same page is larger as JSON. */

@@ -1,7 +1,7 @@
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import type { NewId } from "@runtime-cloud/service-kit/ids";
 import type pg from "pg";
-import { startSweep, type Sweep } from "./sweep.ts";
+import { startSweep, type Sweep } from "../sweep.ts";
 
 /** A place beside the queues that is lost with them. */
 export interface QueueMarks {

@@ -6,8 +6,8 @@ import { InvalidInput } from "@runtime-cloud/service-kit/errors";
 import type { NewId } from "@runtime-cloud/service-kit/ids";
 import type pg from "pg";
 import { logBounds, readLog, refuseAhead, type Stretch } from "./event-log.ts";
-import { inboxJob } from "./inbox-job.ts";
-import type { NewJob, QueueBackend } from "./queue-backend.ts";
+import { inboxJob } from "../inbox-job.ts";
+import type { NewJob, QueueBackend } from "../queues/queue-backend.ts";
 import { reachingQueues } from "./reaching-queues.ts";
 import { recordedBetween } from "./recorded-between.ts";
 
