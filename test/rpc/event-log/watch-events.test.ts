@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { freePort } from "@runtime-cloud/local-servers/ports";
+import { until } from "@runtime-cloud/local-servers/until";
 import { insertEvents, TOPIC } from "../../eventing/outbox-rows.ts";
 import { eventId, type LogClient, type LogService, startLogService } from "./log-service.ts";
 
@@ -76,6 +77,9 @@ const refusal = async (client: LogClient, request: WatchRequest) => {
 
 test("tells what is announced from now on, and no other tenant's", async () => {
   await insert(2);
+  await until("both have their place", 5_000, async () => {
+    return (await service.database.pool.query("SELECT FROM unsequenced_event")).rowCount === 0 || undefined;
+  });
   const watch = await watching(await service.as(TENANT));
   await insert(1, "tenant-b");
   const announced = await insert(3);
