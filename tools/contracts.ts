@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 
 import { breaking } from "./contracts/breaking.ts";
+import { UnusableFolder } from "./contracts/output-folder.ts";
 import { pack } from "./contracts/pack.ts";
 import { publish, PublicationRefused } from "./contracts/publish.ts";
 import { lastPublished } from "./contracts/published.ts";
@@ -35,6 +36,10 @@ async function main(args: string[]): Promise<number> {
     console.log(await run(command));
     return 0;
   } catch (error) {
+    if (error instanceof UnusableFolder) {
+      console.error(error.message);
+      return 2;
+    }
     if (!(error instanceof PublicationRefused)) throw error;
     console.error(error.message);
     return 1;

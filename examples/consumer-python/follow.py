@@ -70,7 +70,10 @@ def read_cursor(cursor_file):
     if cursor_file is None or not os.path.exists(cursor_file):
         return "0"
     with open(cursor_file) as file:
-        return file.read()
+        cursor = file.read().strip()
+    if not cursor.isdecimal():
+        sys.exit(f"{cursor_file} holds no cursor, which is a number: mend it, or remove it to start from the oldest event")
+    return cursor
 
 
 def write_cursor(cursor_file, cursor):
@@ -84,6 +87,8 @@ def write_cursor(cursor_file, cursor):
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3) or "TOKEN" not in os.environ:
         sys.exit(__doc__)
+    if urlsplit(sys.argv[1]).scheme not in ("http", "https"):
+        sys.exit(f"{sys.argv[1]} is no URL: it begins with http:// or https://")
     try:
         follow(sys.argv[1], os.environ["TOKEN"], sys.argv[2] if len(sys.argv) == 3 else None)
     except KeyboardInterrupt:

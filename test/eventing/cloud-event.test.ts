@@ -87,6 +87,7 @@ test.each([
   ["no tenant", { ...sandboxReleased(), tenantid: undefined }, /tenantid: /],
   ["a tenant that can't be stored", { ...sandboxReleased(), tenantid: "a\0b" }, /tenantid: holds a NUL character/],
   ["data that is no object", { ...sandboxReleased(), data: [1] }, /data: /],
+  ["data nested without end", { ...sandboxReleased(), data: { deep: nested(20_000) } }, /nested too deeply/],
 ])("refuses an envelope with %s, naming the field", (_what, data, problem) => {
   expect(() => parseCloudEvent(data)).toThrow(MalformedEvent);
   expect(() => parseCloudEvent(data)).toThrow(problem);
@@ -198,3 +199,9 @@ test("carries an event's correlation on, with the event as the cause", () => {
     correlationId: "made",
   });
 });
+
+function nested(levels: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level += 1) value = [value];
+  return value;
+}

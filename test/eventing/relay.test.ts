@@ -80,6 +80,29 @@ test("finds by its poll what another process committed", async () => {
   await published();
 });
 
+test("doesn't try with each commit while the queues are away", async () => {
+  let tries = 0;
+  const away: QueueBackend = {
+    ...backend,
+    add() {
+      tries += 1;
+      return Promise.reject(new Error("away"));
+    },
+  };
+  await setNewQuota(database, "tenant-waits");
+  const wokenAt = performance.now();
+  const relay = start(away);
+  await until("three tries", 10_000, () => {
+    relay.wake();
+    return tries >= 3 * subscribers.length || undefined;
+  });
+  // After backoffs of at least 100 and 200 ms, though it was woken all the time.
+  expect(performance.now() - wokenAt).toBeGreaterThan(250);
+  await relay.stop();
+  start();
+  await published();
+});
+
 test("shares a backlog between relays, each event once", async () => {
   const many = 1_200;
   const { id } = await setNewQuota(database, "tenant-many");

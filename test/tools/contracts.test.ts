@@ -25,6 +25,16 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
+test.each([
+  ["that can't be made", "/proc/nowhere/deeper", /--out: \/proc\/nowhere can't be made/],
+  ["that is a file", fileURLToPath(import.meta.url), /--out: .* is a file; name a folder/],
+])("a folder to pack into %s is refused at once", (_what, out, problem) => {
+  const { status, stderr } = contracts(["pack", "--out", out]);
+  expect(status).toBe(2);
+  expect(stderr).toMatch(problem);
+  expect(stderr).not.toMatch(/\n\s+at /);
+});
+
 test(
   "what is packed is imported by plain Node, with no dependencies but those that it names",
   () => {

@@ -1,20 +1,21 @@
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { runNode } from "../run.ts";
 import { manifest } from "./manifest.ts";
 import { npm } from "./npm.ts";
+import { makeFolder } from "./output-folder.ts";
 
 /**
  * Packs the contracts for npm into the folder `out`, which is made if absent: compiled JavaScript with declarations,
  * proto files, JSON schemas, catalogue and README. Needs the generated protobuf types. Answers the tarball's path.
  */
 export async function pack(root: string, out: string): Promise<string> {
+  await makeFolder(out);
   const stage = await mkdtemp(join(tmpdir(), "runtime-cloud-contracts-"));
   try {
     await fill(root, stage);
-    await mkdir(out, { recursive: true });
     return join(out, await npm(stage, ["pack", "--silent", "--pack-destination", out]));
   } finally {
     await rm(stage, { recursive: true });

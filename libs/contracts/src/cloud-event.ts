@@ -109,10 +109,20 @@ export function envelop<Desc extends DescMessage>(
 
 /** Reads an envelope out of a queue, which is no trusted input. Throws MalformedEvent. */
 export function parseCloudEvent(data: unknown): CloudEvent {
-  const parsed = cloudEventSchema.safeParse(data);
+  const parsed = parsedSafely(data);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message }) => `${path.join(".") || "envelope"}: ${message}`);
   throw new MalformedEvent(`not a CloudEvents 1.0 envelope: ${problems.join("; ")}`);
+}
+
+function parsedSafely(data: unknown) {
+  try {
+    return cloudEventSchema.safeParse(data);
+  } catch (cause) {
+    if (cause instanceof RangeError)
+      throw new MalformedEvent("not a CloudEvents 1.0 envelope: it is nested too deeply", { cause });
+    throw cause;
+  }
 }
 
 /**

@@ -50,6 +50,8 @@ export function startRelay({ pool, backend, subscribers, logger, ...options }: R
   const { random = Math.random, pollMs = POLL_MS } = options;
   const consumersOf = deliveries(subscribers);
   const pause = wakeable();
+  /** What wakes a relay has no say while it can't publish: it would try again with each commit. */
+  const recovery = wakeable();
   let stopped = false;
 
   const loop = (async () => {
@@ -62,13 +64,17 @@ export function startRelay({ pool, backend, subscribers, logger, ...options }: R
         marked = page.mark();
         marked.catch(() => undefined); // the next turn, or the end, sees it
         await before;
-        if (failures > 0) logger.info("relay publishes again");
+        if (failures > 0) logger.info({ failures }, "relay publishes again");
         failures = 0;
         if (page.size < PAGE && !stopped) await pause.sleep(pollMs);
       } catch (err) {
         failures += 1;
-        logger.warn({ err, failures }, "relay can't publish now; the events stay in the outbox");
-        if (!stopped) await pause.sleep(backoff(failures, random));
+        const level = failures === 1 ? "warn" : "debug";
+        logger[level](
+          { err, failures },
+          "relay can't publish now; the events stay in the outbox, and it goes on trying",
+        );
+        if (!stopped) await recovery.sleep(backoff(failures, random));
       }
     }
     await marked.catch((err: unknown) => logger.warn({ err }, "the last events are published once more later"));
@@ -80,6 +86,7 @@ export function startRelay({ pool, backend, subscribers, logger, ...options }: R
     async stop() {
       stopped = true;
       pause.wake();
+      recovery.wake();
       await loop;
     },
   };

@@ -88,7 +88,8 @@ async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransactio
   started.add(() => database.close());
   const { client, pool } = database;
   const backend = await openBackend(settings, logger);
-  started.add(() => backend.close());
+  const graceMs = settings.SHUTDOWN_GRACE_SECONDS * 1_000;
+  started.add(() => backend.close(graceMs));
 
   const context: ServiceContext<Client, Settings> = {
     client,
@@ -132,7 +133,6 @@ async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransactio
     observe: observe.deadline,
   });
   const workers = parts.workQueues.map((queue) => queue.start(backend, logger));
-  const graceMs = settings.SHUTDOWN_GRACE_SECONDS * 1_000;
   started.add(() => Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox?.stop(), deadlines.stop()]));
 
   const services = [...parts.services, EventLogService.typeName];

@@ -26,7 +26,7 @@ export interface RedisOptions {
 }
 
 export interface LocalRedis {
-  /** `redis://:<password>@127.0.0.1:<port>`. */
+  /** `redis://default:<password>@127.0.0.1:<port>`. */
   readonly url: string;
   readonly port: number;
   readonly password: string;
@@ -118,5 +118,5 @@ async function attemptStart(
 }
 
 function urlOf({ port, password }: RedisAccess): string {
-  return `redis://:${password}@127.0.0.1:${port}`;
+  return `redis://default:${password}@127.0.0.1:${port}`;
 }

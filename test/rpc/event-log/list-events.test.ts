@@ -150,6 +150,17 @@ test("refuses a token of another list, and one that is none, by the field's name
   }
 });
 
+test("refuses a topic that this service doesn't announce, and names those that it does", async () => {
+  const client = await service.as("tenant-foreign");
+  const topics = [TOPIC, "capacity.quotas.v1.quota-changd", "promotion.promotions.v1.promotion-approved"];
+  expect(await code(client.listEvents({ topics }))).toMatchObject({
+    code: Code.InvalidArgument,
+    rawMessage: expect.stringMatching(
+      /^topics\[1\]: .*quota-changd isn't announced by .*quota-changed.*topics\[2\]: /s,
+    ),
+  });
+});
+
 test("keeps a page of large events below a message's limit, and goes on", async () => {
   const tenantId = "tenant-large";
   const large = { filling: "x".repeat(60_000) };

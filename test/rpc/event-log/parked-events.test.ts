@@ -56,6 +56,17 @@ const refusal = (call: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
+test("lists the oldest failure first, over the pages too", async () => {
+  const client = await service.as("tenant-order");
+  const first = await park("tenant-order", [APPLIED]);
+  const second = await park("tenant-order", [APPLIED]);
+  const third = await park("tenant-order", [RELEASED]);
+  const page = await client.listParkedEvents({ pageSize: 2 });
+  expect(page.events.map(({ eventId }) => eventId)).toEqual([...first, ...second]);
+  const next = await client.listParkedEvents({ pageSize: 2, pageToken: page.nextPageToken });
+  expect(next.events.map(({ eventId }) => eventId)).toEqual(third);
+});
+
 test("lists a tenant's parked events with what is known of each, and no other tenant's", async () => {
   const client = await service.as("tenant-list");
   const mine = await park("tenant-list", [APPLIED, RELEASED]);

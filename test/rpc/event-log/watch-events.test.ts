@@ -152,6 +152,10 @@ test("a cursor ahead of the log, or one that retention has overtaken, is refused
     rawMessage: expect.stringContaining(`go on after ${newest - 1n}`),
   });
   expect(await refusal(client, { afterSequence: -1n })).toMatchObject({ code: Code.InvalidArgument });
+  expect(await refusal(client, { topics: ["nope"] })).toMatchObject({
+    code: Code.InvalidArgument,
+    rawMessage: expect.stringContaining("topics[0]: nope isn't announced by ExecutionCapacityService"),
+  });
   const kept = await watching(client, { afterSequence: 0n });
   expect(await kept.next(1)).toHaveLength(1);
 });

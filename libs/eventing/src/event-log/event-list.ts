@@ -16,10 +16,17 @@ const MAX_PAGE_BYTES = 2 * 1_024 * 1_024;
 /** How often one call looks for matches before it gives what it has, and a token to go on with. */
 const MAX_LOOKS = 20;
 
-/** A page of the log. `tenantId` undefined means everyone's events. */
-export async function listEvents(pool: pg.Pool, request: ListEventsRequest, tenantId: string | undefined) {
+/** Whose log it is, and whose events of it: `tenantId` undefined means everyone's. */
+interface View {
+  producer: string;
+  tenantId: string | undefined;
+}
+
+/** A page of the log. */
+export async function listEvents(pool: pg.Pool, request: ListEventsRequest, view: View) {
   const { topics, subject, newestFirst } = request;
-  const asked = filterOf(request, tenantId);
+  const { tenantId } = view;
+  const asked = filterOf(request, view);
   const token = pageAfter(request.pageToken, asked, SEQUENCE);
   const cursor = token === undefined || newestFirst ? undefined : BigInt(token);
   const size = pageSize(request.pageSize);
@@ -56,14 +63,14 @@ function goOn(stretch: Stretch, token: string | undefined, newestFirst: boolean)
   return left.above + 1n < left.below ? left : undefined;
 }
 
-function filterOf({ topics, subject, since, until, newestFirst }: ListEventsRequest, tenantId?: string): Filter {
+function filterOf({ topics, subject, since, until, newestFirst }: ListEventsRequest, view: View): Filter {
   return {
     topics: [...topics].sort(),
     subject,
     since: since && written(since),
     until: until && written(until),
     newestFirst,
-    tenantId,
+    ...view,
   };
 }
 

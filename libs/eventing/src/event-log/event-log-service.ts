@@ -1,6 +1,7 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { EventLogService } from "@runtime-cloud/contracts/runtimecloud/eventlog/v1/event_log_service_pb";
+import { refuseForeignTopics } from "./announced-topics.ts";
 import { listEvents } from "./event-list.ts";
 import { watchLog } from "./event-watch.ts";
 import type { LogTip } from "./log-tip.ts";
@@ -16,19 +17,25 @@ import { watcherLimit } from "./watcher-limit.ts";
 
 export interface EventLogContext extends ReplayContext {
   tip: LogTip;
+  /** The service's name in the catalogue. */
+  producer: string;
   /** The service's own. Rejects with Unavailable while the queues are away. */
   inbox(): Promise<JobQueue>;
 }
 
 /** The RPCs over a service's outbox and inbox. */
 export function eventLogService(context: EventLogContext): ServiceImpl<typeof EventLogService> {
-  const { pool, tip, inbox } = context;
+  const { pool, tip, producer, inbox } = context;
   const watchers = watcherLimit();
 
   return {
-    listEvents: (request, call) => listEvents(pool, request, tenantInView(call, request.allTenants)),
+    listEvents(request, call) {
+      refuseForeignTopics(request.topics, producer);
+      return listEvents(pool, request, { tenantId: tenantInView(call, request.allTenants), producer });
+    },
 
     async *watchEvents({ topics, subject, allTenants, afterSequence }, call) {
+      refuseForeignTopics(topics, producer);
       const filter = { topics, subject, tenantId: tenantInView(call, allTenants) };
       const leave = watchers.enter(call.signal);
       try {

@@ -37,6 +37,8 @@ const MAX_BACKOFF_MS = 5_000;
  */
 export function startSequencer({ pool, logger, random = Math.random }: SequencerOptions): EventSequencer {
   const pause = wakeable();
+  /** What wakes a sequencer has no say while it can't work: it would try again with each commit. */
+  const recovery = wakeable();
   let stopped = false;
 
   const loop = (async () => {
@@ -50,8 +52,9 @@ export function startSequencer({ pool, logger, random = Math.random }: Sequencer
         await wait(GATHER_MS);
       } catch (err) {
         failures += 1;
-        logger.warn({ err, failures }, "events can't be put into the log now; they wait for it in the outbox");
-        if (!stopped) await pause.sleep(backoff(failures, random));
+        const level = failures === 1 ? "warn" : "debug";
+        logger[level]({ err, failures }, "events can't be put into the log now; they wait for it in the outbox");
+        if (!stopped) await recovery.sleep(backoff(failures, random));
       }
     }
   })();
@@ -61,6 +64,7 @@ export function startSequencer({ pool, logger, random = Math.random }: Sequencer
     async stop() {
       stopped = true;
       pause.wake();
+      recovery.wake();
       await loop;
     },
   };

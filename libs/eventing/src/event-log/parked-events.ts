@@ -37,7 +37,7 @@ export async function parkedEvents(
 ): Promise<ParkedPage> {
   const events: Parked[] = [];
   for (let place = from; ;) {
-    const jobs = await queue.getFailed(place, place + PARKED_CHUNK - 1);
+    const jobs = await oldestParked(queue, place, PARKED_CHUNK);
     for (const job of jobs) {
       if (matches(job, filter)) {
         if (events.length === size) return { events, next: place };
@@ -47,6 +47,11 @@ export async function parkedEvents(
     }
     if (jobs.length < PARKED_CHUNK) return { events, next: undefined };
   }
+}
+
+/** So many failed jobs from a place on, oldest failure first. */
+export function oldestParked(queue: JobQueue, place: number, count: number): Promise<QueueJob[]> {
+  return queue.getJobs(["failed"], place, place + count - 1, true);
 }
 
 export function matches(job: QueueJob, { topics = [], eventIds = [], tenantId }: ParkedFilter): boolean {

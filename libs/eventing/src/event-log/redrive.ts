@@ -1,4 +1,4 @@
-import { matches, PARKED_CHUNK, type ParkedFilter } from "./parked-events.ts";
+import { matches, oldestParked, PARKED_CHUNK, type ParkedFilter } from "./parked-events.ts";
 import type { JobQueue, QueueJob } from "../queues/queue-backend.ts";
 
 /**
@@ -10,7 +10,7 @@ export async function redriveParked(queue: JobQueue, filter: ParkedFilter = {}):
   let passedOver = 0;
   // As many as there were: what fails again meanwhile comes back behind them.
   for (let left = await queue.getFailedCount(); left > 0; left -= PARKED_CHUNK) {
-    const jobs = await queue.getFailed(passedOver, passedOver + Math.min(left, PARKED_CHUNK) - 1);
+    const jobs = await oldestParked(queue, passedOver, Math.min(left, PARKED_CHUNK));
     if (jobs.length === 0) break;
     const sent = await Promise.all(jobs.filter((job) => matches(job, filter)).map(sendAgain));
     const again = sent.filter(Boolean).length;

@@ -44,7 +44,7 @@ export function startEventLog({ logger, subscriber, ...options }: EventLogOption
     await within(CONNECT_MS, queue.waitUntilReady(), "the queues are out of reach: try again");
     return queue;
   };
-  const service = eventLogService({ ...options, tip, inbox });
+  const service = eventLogService({ ...options, tip, producer: subscriber, inbox });
   return {
     routes: (router) => void router.service(EventLogService, service),
     wake: sequencer.wake,

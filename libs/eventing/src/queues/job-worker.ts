@@ -81,19 +81,24 @@ export function openWorker(queue: string, process: Process, parts: WorkerParts):
   worker.on("error", (err) => logger.debug({ err, queue }, "worker connection failed"));
   worker.on("stalled", (jobId) => logger.warn({ queue, jobId }, "job of a lost worker taken up again"));
 
+  let closed: Promise<void> | undefined;
   return {
-    async close(graceMs = GRACE_MS) {
-      stopping.abort(new WorkerStopping());
-      try {
-        // One that never connected would wait for its connection first, unless it's forced.
-        await within(graceMs, worker.close(!connected), "jobs outlived the grace");
-      } catch (err) {
-        logger.warn({ err, queue }, "worker dropped: what it didn't finish is taken up when its lock ends");
-      }
-      // A connection that can't say goodbye, since Redis is away, would go on reconnecting.
-      if (connected) await within(DISCONNECT_MS, worker.disconnect(), "worker doesn't let go").catch(() => undefined);
+    close(graceMs = GRACE_MS) {
+      return (closed ??= close(graceMs));
     },
   };
+
+  async function close(graceMs: number): Promise<void> {
+    stopping.abort(new WorkerStopping());
+    try {
+      // One that never connected would wait for its connection first, unless it's forced.
+      await within(graceMs, worker.close(!connected), "jobs outlived the grace");
+    } catch (err) {
+      logger.warn({ err, queue }, "worker dropped: what it didn't finish is taken up when its lock ends");
+    }
+    // A connection that can't say goodbye, since Redis is away, would go on reconnecting.
+    if (connected) await within(DISCONNECT_MS, worker.disconnect(), "worker doesn't let go").catch(() => undefined);
+  }
 }
 
 /** For another worker, without a try being counted. */
