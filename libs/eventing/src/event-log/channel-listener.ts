@@ -13,8 +13,9 @@ const FIRST_RECONNECT_MS = 100;
 const MAX_RECONNECT_MS = 5_000;
 
 /**
- * Listens to channels of the database, by names that are plain lower-case words. What is said while the connection is lost isn't heard; hence the call
- * after every (re)connect. The connection is its own, so that it takes none from the pool.
+ * Listens to channels of the database, by names that are plain lower-case words. What is said while the connection is
+ * lost isn't heard; hence the call after every (re)connect. The connection is its own, so that it takes none from the
+ * pool.
  */
 export function listenTo(pool: pg.Pool, channels: Readonly<Record<string, Heard>>, logger: Logger): ChannelListener {
   const pause = wakeable();
