@@ -8,8 +8,7 @@ import { openOutboxPath } from "./events/outbox-path.ts";
 import { type Path, type PathName, withPaths } from "./events/path.ts";
 import { openPgBossPath, openTunedPgBossPath } from "./events/pg-boss-path.ts";
 import { measureThroughput, type ThroughputSizes, warmUp } from "./events/throughput.ts";
-import { describeMachine, type Findings, type Results } from "./report.ts";
-import { joined } from "./rounds.ts";
+import { describeMachine, joinedFindings, type Results } from "./report.ts";
 import { type BenchServers, withServers } from "./servers.ts";
 
 const FULL: Sizes = {
@@ -120,14 +119,6 @@ function conditions({ throughput, latency, backlog, memory }: Sizes, paths: read
     latency: `rounds ${latency.rounds}; each ${latency.seconds} s at ${EVENTS_PER_SECOND} events/s, a transaction an event; the first second is counted apart`,
     backlog: `rounds ${backlog.rounds}; rows ${rows.join(", ")}; from the relay's start, on open connections`,
     memory: `rounds ${memory.rounds}; rows ${memory.sizes.join(", ")}; the relay alone in its process`,
-  };
-}
-
-function joinedFindings(...parts: readonly Findings[]): Findings {
-  return {
-    measured: joined(...parts.map(({ measured }) => measured)),
-    headlines: Object.fromEntries(parts.flatMap(({ headlines }) => Object.entries(headlines))),
-    ratios: Object.fromEntries(parts.flatMap(({ ratios }) => Object.entries(ratios))),
   };
 }
 

@@ -10,6 +10,10 @@ interface Entry {
 }
 
 const benchmarks: Readonly<Record<string, Entry>> = {
+  capacity: {
+    about: "leases on a hot pool, an expiry storm, fairness and heartbeats, beside SQL, etcd, Redis and BullMQ",
+    load: async () => (await import("./capacity.ts")).benchCapacity,
+  },
   events: {
     about: "events from a committed outbox row to their handler, beside BullMQ, graphile-worker and pg-boss",
     load: async () => (await import("./events.ts")).benchEvents,

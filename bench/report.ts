@@ -3,7 +3,7 @@ import { availableParallelism, loadavg } from "node:os";
 import { dirname, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import type { Measured } from "./rounds.ts";
+import { joined, type Measured } from "./rounds.ts";
 import { spreadOf, type Spread } from "./spread.ts";
 
 /** What a benchmark found. It is committed for reference, so nothing in it names a machine or a folder of it. */
@@ -41,6 +41,15 @@ const DIGITS = 4;
 /** The machine as it is now, before the work. */
 export function describeMachine(servers: { postgres: string; redis: string }): Machine {
   return { cpus: availableParallelism(), load: rounded(loadavg()[0] ?? 0), node: process.versions.node, ...servers };
+}
+
+/** What the parts of one benchmark found, together. */
+export function joinedFindings(...parts: readonly Findings[]): Findings {
+  return {
+    measured: joined(...parts.map(({ measured }) => measured)),
+    headlines: Object.fromEntries(parts.flatMap(({ headlines }) => Object.entries(headlines))),
+    ratios: Object.fromEntries(parts.flatMap(({ ratios }) => Object.entries(ratios))),
+  };
 }
 
 export function printReport({ machine, measured, headlines, ratios }: Results): void {

@@ -5,22 +5,26 @@ import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/pr
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity-differences";
 import type { Context, Provisioning } from "@runtime-cloud/execution-capacity/context";
+import { type LeaseDesk, openLeaseDesk } from "@runtime-cloud/execution-capacity/lease-desk";
+import { openLeaseNews } from "@runtime-cloud/execution-capacity/lease-news";
 import { routes } from "@runtime-cloud/execution-capacity/routes";
 import { settings } from "@runtime-cloud/execution-capacity/settings";
-import { systemClock } from "@runtime-cloud/service-kit/clock";
+import { type Clock, systemClock } from "@runtime-cloud/service-kit/clock";
 import { openDatabase } from "@runtime-cloud/service-kit/database";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { standardInterceptors } from "@runtime-cloud/service-kit/interceptors";
 import { createLocalIssuer } from "@runtime-cloud/service-kit/local-issuer";
-import { silentLogger } from "@runtime-cloud/service-kit/logger";
+import { type Logger, silentLogger } from "@runtime-cloud/service-kit/logger";
 import { PrismaClient } from "../../services/execution-capacity/generated/prisma/client.ts";
-import { testDatabase } from "./database.ts";
+import { testDatabase, type TestDatabase } from "./database.ts";
 
 export type CapacityClient = Client<typeof ExecutionCapacityService>;
 
 /** ExecutionCapacityService on a database of its own, its RPCs behind the real interceptors, its queues left out. */
 export interface CapacityService {
   context: Context;
+  /** Where the RPCs have leases decided. */
+  desk: LeaseDesk;
   database: PrismaClient;
   /** Wake-ups that the service asked for, as `kind`. */
   readonly armed: { kind: string; at: Date; label: Record<string, string> | undefined }[];
@@ -39,15 +43,21 @@ export interface CapacityOptions {
   provisioning?: Provisioning["rpc"];
   /** By what way the service reaches its database's URL. */
   through?: (url: string) => string;
+  /** Where several share one; else it has a database of its own. */
+  database?: TestDatabase;
+  clock?: Clock;
+  logger?: Logger;
 }
 
 export async function startCapacity({
   provisioning,
   through = (url) => url,
+  database: shared,
+  clock = systemClock,
+  logger = silentLogger(),
 }: CapacityOptions = {}): Promise<CapacityService> {
-  const database = await testDatabase("execution-capacity");
+  const database = shared ?? (await testDatabase("execution-capacity"));
   const url = through(database.url);
-  const logger = silentLogger();
   const opened = openDatabase(
     { url, applicationName: "test", onError: () => undefined },
     (adapter) => new PrismaClient({ adapter }),
@@ -61,14 +71,16 @@ export async function startCapacity({
       REDIS_URL: "redis://unused",
       SUBSCRIBERS: "ExecutionCapacityService",
     }),
-    clock: systemClock,
+    clock,
     newId: uuidv7,
     logger,
     announced: () => undefined,
     arm: async (kind, at, label) => void armed.push({ kind, at, label }),
     enqueue: async () => undefined,
     provisioning: { rpc: provisioning ?? absentProvisioning(), close: () => undefined },
+    news: openLeaseNews({ client: opened.client, logger }),
   };
+  const desk = openLeaseDesk(context);
   const issuer = await createLocalIssuer();
   const interceptors = standardInterceptors({ logger, verifier: issuer.verifier });
 
@@ -82,13 +94,14 @@ export async function startCapacity({
 
   return {
     context,
+    desk,
     database: opened.client,
     armed,
     as(tenantId) {
       const transport = { interceptors: [authorized(tenantId)] };
       return createClient(
         ExecutionCapacityService,
-        createRouterTransport(routes(context), { router: { interceptors }, transport }),
+        createRouterTransport(routes(context, desk), { router: { interceptors }, transport }),
       );
     },
     async announced(tenantId) {
@@ -99,8 +112,9 @@ export async function startCapacity({
     },
     differences: () => capacityDifferences(opened.client),
     async close() {
+      await context.news.stop();
       await opened.close();
-      await database.drop();
+      if (!shared) await database.drop();
     },
   };
 }

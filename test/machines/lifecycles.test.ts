@@ -3,7 +3,7 @@ import { toCloudEvent } from "@runtime-cloud/eventing/to-cloud-event";
 import { decide, initiate } from "@runtime-cloud/state-machines/decide";
 import type { IntegrationEvent } from "@runtime-cloud/state-machines/integration-event";
 import { CREATE, lifecycleEdges, UNBORN } from "@runtime-cloud/state-machines/lifecycle-edges";
-import { initialState, transitionTable } from "@runtime-cloud/state-machines/transition-table";
+import { birthEvents, initialState, transitionTable } from "@runtime-cloud/state-machines/transition-table";
 import { explore } from "./explore.ts";
 import { samples } from "./samples.ts";
 
@@ -32,7 +32,7 @@ describe.each(samples.map((sample) => ({ name: sample.machine.id, sample })))("$
       way ? [`${row.state} ${event.type} ${way.state}`] : [],
     );
     const known = edges
-      .filter(({ event }) => event !== CREATE)
+      .filter(({ fromState }) => fromState !== UNBORN)
       .map(({ fromState, event, toState }) => `${fromState} ${event} ${toState}`);
     expect([...new Set(taken)].sort()).toEqual(known.sort());
     const reached = new Set([initialState(machine), ...steps.flatMap(({ taken: way }) => way?.state ?? [])]);
@@ -76,9 +76,11 @@ describe.each(samples.map((sample) => ({ name: sample.machine.id, sample })))("$
     }
   });
 
-  test("begins on one edge", () => {
+  test("begins in its initial state, or as an event leaves it that may be its first", () => {
+    const births = table.filter(({ from, event }) => from === initialState(machine) && birthEvents(machine).includes(event));
     expect(edges.filter(({ fromState }) => fromState === UNBORN)).toEqual([
       { aggregate: machine.id, fromState: UNBORN, event: CREATE, toState: initialState(machine) },
+      ...births.map(({ event, to }) => ({ aggregate: machine.id, fromState: UNBORN, event, toState: to })),
     ]);
   });
 });

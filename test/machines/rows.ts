@@ -77,6 +77,7 @@ export const sampleRows: Record<string, SampleRow> = {
       ...owner,
       holder_kind: "Attempt",
       holder_id: "holder",
+      resource: "RUNS",
       pool_tenant_id: "tenant",
       pool_id: "other",
       units: 1,

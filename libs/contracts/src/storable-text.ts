@@ -1,5 +1,6 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { isReflectList, isReflectMap, isReflectMessage, type Path, reflect } from "@bufbuild/protobuf/reflect";
+import { isIgnored } from "./ignored-fields.ts";
 
 /** A string that PostgreSQL can't hold, and where it is in its message. */
 export interface UnstorableText {
@@ -20,7 +21,10 @@ export function textProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** The first strings of a message that can't be stored: in fields, lists, maps (keys too) and nested messages. */
+/**
+ * The first strings of a message that can't be stored: in fields, lists, maps (keys too) and nested messages, except in
+ * fields that validation ignores.
+ */
 export function unstorableTexts(schema: DescMessage, message: Message): UnstorableText[] {
   const found: UnstorableText[] = [];
   look(reflect(schema, message), [], found);
@@ -33,7 +37,9 @@ function look(value: unknown, path: Path, found: UnstorableText[]): void {
     const problem = textProblem(value);
     if (problem !== undefined) found.push({ path, problem });
   } else if (isReflectMessage(value)) {
-    for (const field of value.fields) if (value.isSet(field)) look(value.get(field), [...path, field], found);
+    for (const field of value.fields) {
+      if (value.isSet(field) && !isIgnored(field)) look(value.get(field), [...path, field], found);
+    }
   } else if (isReflectList(value)) {
     for (const [index, item] of value.entries()) look(item, [...path, { kind: "list_sub", index }], found);
   } else if (isReflectMap(value)) {

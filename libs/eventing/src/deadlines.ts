@@ -4,9 +4,9 @@ import { DelayedError } from "bullmq";
 import { neutralFailure } from "./queues/neutral-failure.ts";
 import type { QueueBackend, QueueJob } from "./queues/queue-backend.ts";
 import { recentlySeen } from "./recently-seen.ts";
-import { serialRun } from "./serial-run.ts";
+import { type SerialRun, serialRun } from "./serial-run.ts";
 import { startSweep } from "./sweep.ts";
-import { bucketOf, readWakeUp, wakeUpId, wakeUpJob } from "./wake-up.ts";
+import { bucketOf, type Label, readWakeUp, wakeUpId, wakeUpJob } from "./wake-up.ts";
 
 /** One kind of thing that ends by time. Its instants are columns; a wake-up only says that some may have come. */
 export interface Deadline {
@@ -14,8 +14,11 @@ export interface Deadline {
   kind: string;
   /** How late it may be when the queue forgot. */
   sweepEveryMs: number;
-  /** Ends what is due by the database's clock, a batch at most. Called too early, or twice, it finds nothing. */
-  run(): Promise<DeadlineResult>;
+  /**
+   * Ends what is due by the database's clock, a batch at most; with a label, only that part of it. Called too early, or
+   * twice, it finds nothing.
+   */
+  run(label?: Label): Promise<DeadlineResult>;
 }
 
 export interface DeadlineResult {
@@ -42,10 +45,10 @@ export interface DeadlinesOptions {
 
 export interface Deadlines {
   /**
-   * Asks for a wake-up at the end of the second in which `at` falls, or now if it has passed. The first label of a
-   * second shows in its job. Never rejects: what no queue wakes, the sweep finds. Call it after the commit.
+   * Asks for a wake-up at the end of the second in which `at` falls, or now if it has passed: one for each label, which
+   * says where something is due. Never rejects: what no queue wakes, the sweep finds. Call it after the commit.
    */
-  arm(kind: string, at: Date, label?: Record<string, string>): Promise<void>;
+  arm(kind: string, at: Date, label?: Label): Promise<void>;
   /** Takes no more wake-ups and ends the sweeps; waits for the runs under way. */
   stop(): Promise<void>;
 }
@@ -53,6 +56,7 @@ export interface Deadlines {
 /** Seconds that this process armed: arming one again costs nothing. */
 const REMEMBERED = 10_000;
 const CONCURRENCY = 4;
+const NO_INSTANT = new Date(0);
 /** How many ids a job's result shows. */
 const MAX_SHOWN = 200;
 
@@ -66,16 +70,16 @@ export function startDeadlines(options: DeadlinesOptions): Deadlines {
   const { service, backend, deadlines, logger, clock, databaseNow, random = Math.random, observe } = options;
   const queue = deadlinesOf(service);
   const armed = recentlySeen(REMEMBERED);
-  const runs = new Map(deadlines.map((deadline) => [deadline.kind, serialRun(() => endAllDue(deadline))]));
+  const runs = new Map<string, SerialRun<string[]>>();
   const worker = backend.worker(queue, onWakeUp, { concurrency: CONCURRENCY });
   const sweeps = deadlines.map(({ kind, sweepEveryMs }) =>
     startSweep({ everyMs: sweepEveryMs, random, run: () => endDueNow(kind) }),
   );
 
   async function onWakeUp(job: QueueJob, token: string): Promise<unknown> {
-    const { kind, instant } = readWakeUp(job.data);
-    const run = runs.get(kind);
-    if (!run) return "left to the version that knows this kind";
+    const { kind, instant, label } = readWakeUp(job.data);
+    const deadline = deadlines.find((known) => known.kind === kind);
+    if (!deadline) return "left to the version that knows this kind";
     const earlyMs = instant.getTime() - (await databaseNow()).getTime();
     if (earlyMs > 0) {
       // The waking clock runs ahead of the database's. The same job goes back, so its id still stands for the second.
@@ -83,7 +87,7 @@ export function startDeadlines(options: DeadlinesOptions): Deadlines {
       throw new DelayedError();
     }
     try {
-      const ended = await run.run();
+      const ended = await endDue(deadline, label);
       observe?.(kind, { latenessMs: -earlyMs, ended: ended.length });
       return { ended: ended.slice(0, MAX_SHOWN), count: ended.length };
     } catch (err) {
@@ -92,9 +96,20 @@ export function startDeadlines(options: DeadlinesOptions): Deadlines {
     }
   }
 
-  async function endDueNow(kind: string): Promise<void> {
+  /** Runs of different labels go side by side. */
+  async function endDue(deadline: Deadline, label?: Label): Promise<string[]> {
+    const key = wakeUpId(deadline.kind, NO_INSTANT, label);
+    const run = runs.get(key) ?? serialRun(() => endAllDue(deadline, label));
+    runs.set(key, run);
+    const ended = await run.run();
+    if (!run.busy()) runs.delete(key);
+    return ended;
+  }
+
+  async function endDueNow(kind: string, label?: Label): Promise<void> {
     try {
-      const ended = await runs.get(kind)?.run();
+      const deadline = deadlines.find((known) => known.kind === kind);
+      const ended = deadline && (await endDue(deadline, label));
       if (ended && ended.length > 0) logger.info({ kind, ended: ended.length }, "sweep ended what no wake-up did");
     } catch (err) {
       logger.warn({ err, kind }, "sweep failed; the next one tries again");
@@ -104,9 +119,9 @@ export function startDeadlines(options: DeadlinesOptions): Deadlines {
   return {
     async arm(kind, at, label) {
       const bucket = bucketOf(at);
-      const id = wakeUpId(kind, bucket);
+      const id = wakeUpId(kind, bucket, label);
       const delayMs = bucket.getTime() - clock.now().getTime();
-      if (delayMs <= 0) return endDueNow(kind);
+      if (delayMs <= 0) return endDueNow(kind, label);
       if (!armed.add(id)) return;
       try {
         await backend.add(queue, [wakeUpJob(kind, bucket, delayMs, label)]);
@@ -122,10 +137,10 @@ export function startDeadlines(options: DeadlinesOptions): Deadlines {
   };
 }
 
-async function endAllDue(deadline: Deadline): Promise<string[]> {
+async function endAllDue(deadline: Deadline, label: Label | undefined): Promise<string[]> {
   const ended: string[] = [];
   for (let more = true; more;) {
-    const result = await deadline.run();
+    const result = await deadline.run(label);
     ended.push(...result.ended);
     more = result.more ?? false;
   }

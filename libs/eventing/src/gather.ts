@@ -5,8 +5,12 @@ export interface GatherOptions<Item, Result> {
   lanes: number;
   /** Most items in a batch. */
   largest: number;
+  /** However slow it is, a batch takes as many if they are there; without it 1. */
+  smallest?: number;
   /** How long a batch should take, in milliseconds: its size follows from it. */
   targetMs: number;
+  /** How many may wait; without it, as many as come. */
+  mostWaiting?: { limit: number; refusal: () => Error };
   /** Milliseconds from any start. */
   elapsed?: () => number;
 }
@@ -19,10 +23,10 @@ const FIRST_SIZE = 8;
  * ones smaller. Answers a function that takes an item and promises its result.
  */
 export function gather<Item, Result>(options: GatherOptions<Item, Result>): (item: Item) => Promise<Result> {
-  const { work, lanes, largest, targetMs, elapsed = () => performance.now() } = options;
+  const { work, lanes, largest, smallest = 1, targetMs, mostWaiting, elapsed = () => performance.now() } = options;
   const waiting: Waiting<Item, Result>[] = [];
   let busy = 0;
-  let size = Math.min(FIRST_SIZE, largest);
+  let size = Math.min(Math.max(FIRST_SIZE, smallest), largest);
 
   async function workOff(): Promise<void> {
     busy += 1;
@@ -33,7 +37,7 @@ export function gather<Item, Result>(options: GatherOptions<Item, Result>): (ite
       const began = elapsed();
       settle(batch, await work(batch.map(({ item }) => item)).catch(refused));
       const fast = elapsed() - began < targetMs;
-      if (!fast) size = Math.max(1, Math.floor(size / 2));
+      if (!fast) size = Math.max(smallest, Math.floor(size / 2));
       else if (batch.length === size) size = Math.min(largest, size * 2);
     }
     busy -= 1;
@@ -41,6 +45,7 @@ export function gather<Item, Result>(options: GatherOptions<Item, Result>): (ite
 
   return (item) =>
     new Promise<Result>((resolve, reject) => {
+      if (mostWaiting && waiting.length >= mostWaiting.limit) return reject(mostWaiting.refusal());
       waiting.push({ item, resolve, reject });
       if (busy < lanes) void workOff();
     });

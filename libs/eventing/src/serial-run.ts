@@ -2,6 +2,7 @@
 export interface SerialRun<T> {
   /** Starts the work, or, while it runs, joins the one run that follows: each caller gets a run begun after its call. */
   run(): Promise<T>;
+  busy(): boolean;
   /** Settles when nothing runs any more. */
   idle(): Promise<void>;
 }
@@ -27,6 +28,7 @@ export function serialRun<T>(work: () => Promise<T>): SerialRun<T> {
 
   return {
     run,
+    busy: () => current !== undefined || next !== undefined,
     async idle() {
       while (current) await settled(next ?? current);
     },

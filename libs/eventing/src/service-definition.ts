@@ -4,6 +4,7 @@ import type { Logger } from "@runtime-cloud/service-kit/logger";
 import type { SharedSettings } from "@runtime-cloud/service-kit/settings";
 import type { TransactionalClient } from "@runtime-cloud/service-kit/transact";
 import type { ServiceName } from "@runtime-cloud/state-machines/lifecycle-edges";
+import type { Registry } from "prom-client";
 import type { z } from "zod";
 import type { Deadline } from "./deadlines.ts";
 import type { EventHandler } from "./event-handler.ts";
@@ -20,7 +21,8 @@ export interface ServiceDefinition<Client extends DatabaseClient<Tx>, Tx extends
   settings: z.ZodObject & z.ZodType<Settings>;
   /** Makes the generated Prisma client. */
   client(adapter: PrismaPg): Client;
-  parts(context: ServiceContext<Client, Settings>): Promise<ServiceParts<Tx>>;
+  /** `registry` is where it registers its own metrics. */
+  parts(context: ServiceContext<Client, Settings>, registry: Registry): Promise<ServiceParts<Tx>>;
 }
 
 export interface ServiceParts<Tx> {

@@ -105,10 +105,10 @@ async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransactio
     arm: (kind, at, label) => deadlines.arm(kind, at, label),
     enqueue: (queue, id, data) => enqueueWork(backend, queue, id, data),
   };
-  const parts = await definition.parts(context);
+  const metrics = createMetrics({ service: name });
+  const parts = await definition.parts(context, metrics.registry);
   started.add(async () => parts.stop?.());
 
-  const metrics = createMetrics({ service: name });
   const relay = startRelay({ pool, backend, subscribers: settings.SUBSCRIBERS, logger });
   const { marks, prefix } = backend;
   const watch = marks && watchQueues({ pool, marks, prefix, service: name, onLoss: relay.wake, newId: uuidv7, logger });

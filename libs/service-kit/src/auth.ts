@@ -74,6 +74,7 @@ function sameTenant(request: UnaryRequest, tenantId: string): UnaryRequest {
 }
 
 function sameTenantStream(request: StreamRequest, tenantId: string): StreamRequest {
+  if (!tenantField(request.method)) return request;
   async function* checked() {
     for await (const message of request.message) {
       refuseOtherTenant(request.method, message, tenantId);
@@ -84,12 +85,18 @@ function sameTenantStream(request: StreamRequest, tenantId: string): StreamReque
 }
 
 function refuseOtherTenant(method: DescMethod, message: Message, tenantId: string): void {
-  const field = method.input.field.tenantId;
-  if (field?.fieldKind !== "scalar") return;
+  const field = tenantField(method);
+  if (!field) return;
   const named = reflect(method.input, message).get(field);
   if (named !== "" && named !== tenantId) {
     throw new Denied(
       "tenantId names another tenant than the credential: leave it out, or use that tenant's credential",
     );
   }
+}
+
+/** Where a request may name its tenant. */
+function tenantField({ input }: DescMethod) {
+  const { tenantId } = input.field;
+  return tenantId?.fieldKind === "scalar" ? tenantId : undefined;
 }

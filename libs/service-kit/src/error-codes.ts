@@ -1,4 +1,4 @@
-import { type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import {
@@ -29,18 +29,32 @@ export const errorDomain = "runtime-cloud";
  */
 export function mapErrors(logger: Logger): Interceptor {
   return (next) => async (request) => {
-    const refuse = (error: unknown): ConnectError => {
-      const refusal = refusalOf(error, request.signal);
-      const method = `${request.service.typeName}/${request.method.name}`;
-      if (refusal.logged) logger[refusal.logged]({ err: error, method, code: Code[refusal.error.code] }, "call failed");
-      return refusal.error;
-    };
+    const refuse = refuser(logger, request);
     try {
       const response = await next(request);
       return response.stream ? { ...response, message: refusing(response.message, refuse) } : response;
     } catch (error) {
       throw refuse(error);
     }
+  };
+}
+
+/**
+ * What a caller is told of an error, for those that answer a part of a request by itself. An error that many parts
+ * share is logged once.
+ */
+export function refuser(
+  logger: Logger,
+  { method, signal }: { method: DescMethod; signal: AbortSignal },
+): (error: unknown) => ConnectError {
+  let logged: unknown;
+  return (error) => {
+    const refusal = refusalOf(error, signal);
+    if (!refusal.logged || logged === error) return refusal.error;
+    logged = error;
+    const fields = { err: error, method: `${method.parent.typeName}/${method.name}`, code: Code[refusal.error.code] };
+    logger[refusal.logged](fields, "call failed");
+    return refusal.error;
   };
 }
 

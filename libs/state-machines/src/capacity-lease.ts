@@ -13,6 +13,7 @@ export interface LeaseColumns {
   tenantId: string;
   holderKind: string;
   holderId: string;
+  poolTenantId: string;
   poolId: string;
   fencingToken: bigint | null;
   grantedAt: Date | null;
@@ -24,7 +25,7 @@ export interface LeaseColumns {
 }
 
 export type LeaseEvent =
-  | { type: "grant"; at: Date; expiresAt: Date; fencingToken: bigint }
+  | { type: "grant"; at: Date; expiresAt: Date; fencingToken: bigint; poolTenantId: string; poolId: string }
   | { type: "renew"; at: Date; until: Date }
   | { type: "release"; at: Date; reason: EnumName<typeof ReleaseReason> }
   | { type: "expire"; at: Date }
@@ -48,7 +49,8 @@ const lease = setup({
 
 const recordGrant = lease.assign(({ event }) => {
   assertEvent(event, "grant");
-  return { fencingToken: event.fencingToken, grantedAt: event.at, expiresAt: event.expiresAt, waitDeadline: null };
+  const { at: grantedAt, expiresAt, fencingToken, poolTenantId, poolId } = event;
+  return { fencingToken, grantedAt, expiresAt, poolTenantId, poolId, waitDeadline: null };
 });
 const recordRenewal = lease.assign(({ event }) => {
   assertEvent(event, "renew");
@@ -94,9 +96,13 @@ const atInstant = <Guard extends "isDue" | "isLive" | "waitedTooLong">(type: Gua
   params: ({ event }: { event: { at: Date } }) => event,
 });
 
-/** The right of one holder to slots of one pool until an instant, by the database's clock. */
+/**
+ * The right of one holder to slots of one pool until an instant, by the database's clock. One that is granted at once
+ * never waits: its grant is its birth.
+ */
 export const capacityLease = lease.createMachine({
   id: "CapacityLease",
+  meta: { bornBy: ["grant"] },
   context: ({ input }) => input,
   initial: "WAITING",
   states: {

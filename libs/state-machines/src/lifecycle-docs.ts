@@ -1,6 +1,6 @@
 import type { AnyStateMachine } from "xstate";
 import { CREATE, machinesOf, UNBORN, type ServiceName } from "./lifecycle-edges.ts";
-import { announcedAtCreation, initialState, transitionTable } from "./transition-table.ts";
+import { announcedAtCreation, birthEvents, initialState, type TableRow, transitionTable } from "./transition-table.ts";
 
 /** `docs/lifecycles.md`: a diagram and two tables for each machine. */
 export function lifecycleDocs(): string {
@@ -35,7 +35,7 @@ function section(service: ServiceName, machine: AnyStateMachine): string[] {
     "| From | Event | Only if | To | Announces |",
     "| --- | --- | --- | --- | --- |",
     `| ${UNBORN} | ${CREATE} | | ${initialState(machine)} | ${announcedAtCreation(machine).join(", ")} |`,
-    ...transitionTable(machine).map(
+    ...[...births(machine), ...transitionTable(machine)].map(
       ({ from, event, guard, to, announces }) => `| ${from} | ${event} | ${guard} | ${to} | ${announces.join(", ")} |`,
     ),
   ];
@@ -46,9 +46,16 @@ function mermaid(machine: AnyStateMachine): string[] {
   return [
     "stateDiagram-v2",
     `  [*] --> ${initialState(machine)}`,
-    ...transitionTable(machine).map(
+    ...[...births(machine), ...transitionTable(machine)].map(
       ({ from, event, guard, to }) => `  ${from} --> ${to}: ${event}${guard && ` [${guard}]`}`,
     ),
     ...ends.map(([name]) => `  ${name} --> [*]`),
   ];
+}
+
+/** The ways of rows whose first event comes before they are saved. */
+function births(machine: AnyStateMachine): TableRow[] {
+  return transitionTable(machine)
+    .filter(({ from, event }) => from === initialState(machine) && birthEvents(machine).includes(event))
+    .map((way) => ({ ...way, from: UNBORN }));
 }

@@ -6,7 +6,7 @@ import { provisioningRun } from "./provisioning-run.ts";
 import { quota } from "./quota.ts";
 import { reconciliationProposal } from "./reconciliation-proposal.ts";
 import { runtimeInventory } from "./runtime-inventory.ts";
-import { initialState, transitionTable } from "./transition-table.ts";
+import { birthEvents, initialState, transitionTable } from "./transition-table.ts";
 import { workerPool } from "./worker-pool.ts";
 
 export type ServiceName = "iac-provisioning" | "execution-capacity" | "runtime-environment";
@@ -37,7 +37,11 @@ export function lifecycleEdges(service: ServiceName): LifecycleEdge[] {
     const add = (fromState: string, event: string, toState: string) =>
       edges.set(`${fromState} ${event} ${toState}`, { aggregate: machine.id, fromState, event, toState });
     add(UNBORN, CREATE, initialState(machine));
-    for (const { from, event, to } of transitionTable(machine)) add(from, event, to);
+    const births = birthEvents(machine);
+    for (const { from, event, to } of transitionTable(machine)) {
+      add(from, event, to);
+      if (from === initialState(machine) && births.includes(event)) add(UNBORN, event, to);
+    }
     return [...edges.values()];
   });
 }

@@ -36,6 +36,16 @@ export function initialState(machine: AnyStateMachine): string {
   return machine.root.initial.target[0]?.key ?? "";
 }
 
+/**
+ * Events that may be the first of a row, before it is ever saved in its initial state: the machine's `meta.bornBy`. The
+ * row is then saved as the event leaves it.
+ */
+export function birthEvents(machine: AnyStateMachine): string[] {
+  const meta: unknown = machine.root.meta;
+  if (typeof meta !== "object" || meta === null || !("bornBy" in meta) || !Array.isArray(meta.bornBy)) return [];
+  return meta.bornBy.map(String);
+}
+
 function announcements(actions: readonly unknown[]): string[] {
   return actions.flatMap((action) => announcedBy(action) ?? []);
 }

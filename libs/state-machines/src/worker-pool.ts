@@ -16,6 +16,7 @@ export interface PoolColumns {
   generation: number;
   used: number;
   drainDeadline: Date | null;
+  resumeAt: Date | null;
   note: string | null;
 }
 
@@ -26,7 +27,7 @@ export type PoolEvent =
   | { type: "requestSize"; size: number }
   | { type: "provision"; size: number; generation: number }
   | { type: "failProvisioning"; reason: string; generation: number }
-  | { type: "cordon"; note: string | null }
+  | { type: "cordon"; note: string | null; resumeAt: Date | null }
   | { type: "uncordon" }
   | { type: "drain"; deadline: Date; note: string | null }
   | { type: "empty" }
@@ -79,10 +80,12 @@ const recordNote = pool.assign(({ event }) => {
   assertEvent(event, ["cordon", "drain"]);
   return { note: event.note };
 });
+const recordPause = pool.assign({ resumeAt: ({ event }) => (event.type === "cordon" ? event.resumeAt : null) });
 const recordDeadline = pool.assign({
   drainDeadline: ({ event }) => (event.type === "drain" ? event.deadline : null),
+  resumeAt: null,
 });
-const clearNote = pool.assign({ note: null, drainDeadline: null });
+const clearNote = pool.assign({ note: null, drainDeadline: null, resumeAt: null });
 
 const wanted = {
   type: "isWantedGeneration" as const,
@@ -116,12 +119,12 @@ export const workerPool = pool.createMachine({
       description: "Grants leases to holders.",
       on: {
         ...sizing("ACTIVE"),
-        cordon: { target: "CORDONED", actions: [recordNote, announceState("CORDONED")] },
+        cordon: { target: "CORDONED", actions: [recordNote, recordPause, announceState("CORDONED")] },
         drain,
       },
     },
     CORDONED: {
-      description: "Grants nothing; leases go on and may be renewed until an operator uncordons or drains it.",
+      description: "Grants nothing; leases go on and may be renewed until it is uncordoned, by an operator or at its instant, or drained.",
       on: {
         ...sizing("CORDONED"),
         uncordon: { target: "ACTIVE", actions: [clearNote, announceState("ACTIVE")] },

@@ -1,75 +1,183 @@
-import { Exhausted, IllegalTransition } from "@runtime-cloud/service-kit/errors";
-import type { CapacityLease } from "../generated/prisma/client.ts";
-import { endLease, enqueue, isOverdue, type LeaseRequest } from "./capacity-lease.ts";
-import type { Capacity } from "./capacity-lock.ts";
+import { Exhausted, IllegalTransition, InvalidInput, NotFound } from "@runtime-cloud/service-kit/errors";
+import type { CapacityLease, CapacityResource, PoolKind, WorkerPool } from "../generated/prisma/client.ts";
+import { type Capacity, flowIn, holderKey, type HolderOfResource, keyOf, poolKey, scopeOf } from "./capacity.ts";
+import { beginWaiting, endLease, grant, isOverdue, type LeaseRequest, unborn } from "./capacity-lease.ts";
+import { announceObstacle } from "./exceeded.ts";
+import type { AcquireOperation } from "./lease-operation.ts";
 import { type Obstacle, obstacleTo } from "./obstacle.ts";
-import { scopesOf } from "./scopes.ts";
-import { settle } from "./settle.ts";
-import { recordObstacle } from "./waiting.ts";
-import { findPool } from "./worker-pool.ts";
+import { bestFor } from "./placement.ts";
+import { enterQueues } from "./queue.ts";
+import { contend } from "./serve-queue.ts";
 
 /** When somebody who was refused at once may ask again. */
 const RETRY_MS = 1_000;
 
 /**
- * The lease of a holder in a pool: the one that it has or waits for, else a new one, which takes its place in the queue
- * and is granted from there. Throws Exhausted when it isn't granted and the request names no wait.
+ * The lease of a holder: the one that it has or waits for, else a new one, if it can be granted at once. Undefined when
+ * it can't, for now: `enqueue` is what then remains. Throws what is wrong with the request.
  */
-export async function acquire(
+export function acquire(
   capacity: Capacity,
-  request: Omit<LeaseRequest, "waitDeadline">,
-  waitMs: number,
-): Promise<CapacityLease> {
-  const { unit, wakes, now } = capacity;
-  await refuseEndedHolder(capacity, request);
-  const open = await openLease(capacity, request);
-  if (open && !isOverdue(open, now)) return open;
-  if (open) await endLease(capacity, open, { type: "expire", at: now });
-
-  const waitDeadline = waitMs > 0 ? new Date(now.getTime() + waitMs) : null;
-  const { id } = await enqueue(capacity, { ...request, waitDeadline });
-  await settle(capacity);
-
-  const lease = await unit.tx.capacityLease.findUniqueOrThrow({ where: { id } });
-  if (lease.state !== "WAITING") return lease;
-  const obstacle = await obstacleOf(capacity, lease);
-  if (!waitDeadline) throw new Exhausted({ ...obstacle, retryAfterMs: RETRY_MS });
-  await recordObstacle(unit, lease, obstacle);
-  unit.after(() => wakes.arm("wait-over", waitDeadline, { pool: lease.poolId }));
-  return lease;
+  operation: AcquireOperation,
+  pools: readonly WorkerPool[],
+): CapacityLease | undefined {
+  const holder = holderOf(capacity, operation, pools);
+  const existing = existingLease(capacity, operation, holder, pools);
+  if (existing) return existing;
+  const request = requestFor(operation, holder, pools);
+  refuseImpossible(request, pools);
+  const free = pools.filter((pool) => !obstacleIn(capacity, request, pool));
+  const pool = bestFor(free, request.units, placementOf(operation));
+  return pool && grant(capacity, unborn(capacity, request), pool, operation.cause);
 }
 
-/** Events come late: a holder that has ended never holds again. */
-async function refuseEndedHolder({ unit }: Capacity, { tenantId, holderKind, holderId }: Holder): Promise<void> {
-  const ended = await unit.tx.endedHolder.findUnique({
-    where: { tenantId_holderKind_holderId: { tenantId, holderKind, holderId } },
-  });
-  if (!ended) return;
-  const reason = "holder-ended";
-  throw new IllegalTransition({
-    aggregate: holderKind,
-    id: holderId,
-    state: "ENDED",
-    event: "acquire",
-    reason,
-    allowed: [],
-  });
+/** Has a holder wait that couldn't be granted at once. Throws Exhausted when it doesn't want to. */
+export function enqueue(capacity: Capacity, operation: AcquireOperation, pools: readonly WorkerPool[]): CapacityLease {
+  const { waitMs, cause, target } = operation;
+  const holder = holderOf(capacity, operation, pools);
+  // Of two that came together the first one waits by now.
+  const existing = existingLease(capacity, operation, holder, pools);
+  if (existing) return existing;
+  const request = requestFor(operation, holder, pools);
+  const pool = bestFor(pools, request.units, placementOf(operation)) ?? unknownPools(operation);
+  const obstacle = obstacleIn(capacity, request, pool) ?? behindOthers(pool);
+  if (waitMs <= 0) throw new Exhausted({ ...obstacle, retryAfterMs: RETRY_MS });
+
+  const waitDeadline = new Date(capacity.now.getTime() + waitMs);
+  const lease = beginWaiting(capacity, unborn(capacity, { ...request, ...placeIn(pool), waitDeadline }), cause);
+  for (const other of pools) {
+    if (obstacleIn(capacity, request, other)?.reason === "POOL_FULL") contend(capacity, other);
+  }
+  enterQueues(capacity, lease, pools, "selector" in target ? target.selector : undefined);
+  return announceObstacle(capacity, lease, obstacle, cause);
 }
 
-function openLease({ unit }: Capacity, request: Holder & Pick<LeaseRequest, "poolTenantId" | "poolId">) {
-  const { tenantId, holderKind, holderId, poolTenantId, poolId } = request;
-  return unit.tx.capacityLease.findFirst({
-    where: { tenantId, holderKind, holderId, poolTenantId, poolId, state: { in: ["WAITING", "ACTIVE"] } },
-  });
+function holderOf(capacity: Capacity, operation: AcquireOperation, pools: readonly WorkerPool[]): HolderOfResource {
+  const { tenantId, holderKind, holderId, target } = operation;
+  const kind = "selector" in target ? target.selector.kind : (pools[0]?.kind ?? unknownPools(operation));
+  const resource = resourceOf(operation, kind);
+  if (!capacity.endedHolders.has(keyOf(tenantId, holderKind, holderId))) {
+    return { tenantId, holderKind, holderId, resource };
+  }
+  const refusal = { state: "ENDED", event: "acquire", reason: "holder-ended", allowed: [] };
+  throw new IllegalTransition({ aggregate: holderKind, id: holderId, ...refusal });
 }
 
-async function obstacleOf({ unit }: Capacity, lease: CapacityLease): Promise<Obstacle> {
-  const { tenantId, projectId, poolTenantId, poolId } = lease;
-  const pool = await findPool(unit.tx, { tenantId: poolTenantId, id: poolId });
-  const obstacle = pool && obstacleTo(lease, pool, await scopesOf(unit.tx, tenantId, [projectId]));
+/** What is asked for, in full. Throws what is wrong with it by itself. */
+export function requestOf(capacity: Capacity, operation: AcquireOperation, pools: readonly WorkerPool[]): LeaseRequest {
+  return requestFor(operation, holderOf(capacity, operation, pools), pools);
+}
+
+function requestFor(operation: AcquireOperation, holder: HolderOfResource, pools: readonly WorkerPool[]): LeaseRequest {
+  const { projectId, units, priority, ttlMs } = operation;
+  const pool = pools[0] ?? unknownPools(operation);
+  const ttlSeconds = Math.ceil(ttlMs / 1_000);
+  return { ...holder, projectId, units, priority, ttlSeconds, waitDeadline: null, ...placeIn(pool) };
+}
+
+function unknownPools({ target }: AcquireOperation): never {
+  if ("poolId" in target) throw new NotFound(`pool ${target.poolId} does not exist: create it with SetWorkerPool`);
+  const { kind, labels } = target.selector;
+  const wanted = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  const description = `no ${kind} pool carries ${wanted.join(", ") || "it"}: create one, or ask for other labels`;
+  throw new InvalidInput([{ field: "selector", description }]);
+}
+
+const charged: Readonly<Record<PoolKind, CapacityResource | undefined>> = {
+  RUN_WORKERS: "RUNS",
+  SANDBOX_HOSTS: "SANDBOXES",
+  GENERAL: undefined,
+};
+
+function resourceOf({ resource }: AcquireOperation, kind: PoolKind): CapacityResource {
+  const own = charged[kind];
+  if (resource && own && resource !== own) {
+    throw new InvalidInput([{ field: "resource", description: `a ${kind} pool charges ${own}: leave it out` }]);
+  }
+  const known = own ?? resource;
+  if (known) return known;
+  const description = "a GENERAL pool charges what the request names: RUNS or SANDBOXES";
+  throw new InvalidInput([{ field: "resource", description }]);
+}
+
+/** A holder's live lease is its answer, if that is what it asks for again. */
+function existingLease(
+  capacity: Capacity,
+  operation: AcquireOperation,
+  holder: HolderOfResource,
+  pools: readonly WorkerPool[],
+): CapacityLease | undefined {
+  const { live, leases, now } = capacity;
+  const lease = leases.get(live.get(holderKey(holder)) ?? "");
+  if (!lease) return undefined;
+  if (isOverdue(lease, now)) {
+    endLease(capacity, lease, { type: "expire", at: now }, operation.cause);
+    return undefined;
+  }
+  const differing = [
+    ...(lease.units === operation.units ? [] : [{ field: "units", has: String(lease.units) }]),
+    ...(lease.projectId === operation.projectId ? [] : [{ field: "projectId", has: lease.projectId }]),
+    ...(isTarget(capacity, operation, lease, pools) ? [] : [{ field: "poolId", has: lease.poolId }]),
+  ];
+  if (differing.length === 0) return lease;
+  throw new InvalidInput(
+    differing.map(({ field, has }) => ({
+      field,
+      description: `the holder's lease ${lease.id} has ${has}: ask for that again, or release it first`,
+    })),
+  );
+}
+
+/** Whether a lease's pool is one that was asked for; by a selector also one that has stopped granting since. */
+function isTarget(
+  { pools: locked }: Capacity,
+  { target }: AcquireOperation,
+  lease: CapacityLease,
+  pools: readonly WorkerPool[],
+): boolean {
+  const key = poolKey(lease);
+  if (pools.some(({ tenantId, id }) => keyOf(tenantId, id) === key)) return true;
+  const state = locked.get(key)?.state;
+  return "selector" in target && (state === "DRAINING" || state === "DRAINED" || state === "RETIRED");
+}
+
+/** What no change of use can grant, however long one waits. */
+function refuseImpossible({ units }: LeaseRequest, pools: readonly WorkerPool[]): void {
+  const open = pools.filter(({ state }) => state !== "RETIRED" && state !== "DRAINED");
+  const [first] = pools;
+  if (first && open.length === 0) {
+    const { id, state } = first;
+    const reason = "not-in-this-state";
+    throw new IllegalTransition({ aggregate: "WorkerPool", id, state, event: "acquire", reason, allowed: [] });
+  }
+  const largest = Math.max(...open.map(({ currentSize, desiredSize }) => Math.max(currentSize, desiredSize)));
+  // A pool without any slot yet may be about to get its first ones.
+  if (units <= largest || (largest === 0 && units === 1)) return;
+  const description = `must be ${Math.max(1, largest)} or less: no such pool has more slots`;
+  throw new InvalidInput([{ field: "units", description }]);
+}
+
+/** What is in a newcomer's way: its limits, the pool's, and those who wait already. */
+export function obstacleIn(
+  capacity: Capacity,
+  request: Pick<LeaseRequest, "tenantId" | "projectId" | "units" | "resource">,
+  pool: WorkerPool,
+): Obstacle | undefined {
+  const { tenantId, projectId } = request;
+  const obstacle = obstacleTo(request, pool, scopeOf(capacity, tenantId, ""), scopeOf(capacity, tenantId, projectId));
   if (obstacle) return obstacle;
-  const description = `pool ${poolId} serves those who wait for it first`;
-  return { reason: "POOL_FULL", subject: `pool:${poolId}`, description };
+  const { waiting } = flowIn(capacity, placeIn(pool), tenantId, "");
+  return pool.contended || waiting > 0 ? behindOthers(pool) : undefined;
 }
 
-type Holder = Pick<LeaseRequest, "tenantId" | "holderKind" | "holderId">;
+function behindOthers({ id }: WorkerPool): Obstacle {
+  return { reason: "POOL_FULL", subject: `pool:${id}`, description: `pool ${id} serves those who wait for it first` };
+}
+
+function placeIn({ tenantId: poolTenantId, id: poolId }: WorkerPool) {
+  return { poolTenantId, poolId };
+}
+
+export function placementOf({ target }: AcquireOperation) {
+  return "selector" in target ? target.selector.placement : "PACK";
+}

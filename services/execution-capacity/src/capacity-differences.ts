@@ -16,9 +16,7 @@ export interface CapacityDifference {
 export function capacityDifferences(tx: SqlTransaction): Promise<CapacityDifference[]> {
   return tx.$queryRaw<CapacityDifference[]>`
     WITH active AS (
-      SELECT lease.*, pool.kind FROM capacity_lease lease
-      JOIN worker_pool pool ON pool.tenant_id = lease.pool_tenant_id AND pool.id = lease.pool_id
-      WHERE lease.state = 'ACTIVE'
+      SELECT * FROM capacity_lease WHERE state = 'ACTIVE'
     ), counter AS (
       SELECT 'pool' AS counter, pool.tenant_id, pool.id AS scope_id, pool.used AS counted,
         (SELECT coalesce(sum(units), 0)::int FROM active
@@ -26,12 +24,12 @@ export function capacityDifferences(tx: SqlTransaction): Promise<CapacityDiffere
       FROM worker_pool pool
       UNION ALL
       SELECT dimension.counter, scope.tenant_id, scope.project_id,
-        CASE dimension.kind WHEN 'RUN_WORKERS' THEN scope.used_runs ELSE scope.used_sandboxes END,
+        CASE dimension.resource WHEN 'RUNS' THEN scope.used_runs ELSE scope.used_sandboxes END,
         (SELECT coalesce(sum(units), 0)::int FROM active
          WHERE active.tenant_id = scope.tenant_id AND scope.project_id IN ('', active.project_id)
-           AND active.kind::text = dimension.kind)
+           AND active.resource::text = dimension.resource)
       FROM scope_usage scope
-      CROSS JOIN (VALUES ('runs', 'RUN_WORKERS'), ('sandboxes', 'SANDBOX_HOSTS')) AS dimension (counter, kind)
+      CROSS JOIN (VALUES ('runs', 'RUNS'), ('sandboxes', 'SANDBOXES')) AS dimension (counter, resource)
     )
     SELECT counter, tenant_id AS "tenantId", scope_id AS "scopeId", counted, held
     FROM counter WHERE counted <> held ORDER BY 1, 2, 3`;

@@ -1,13 +1,36 @@
-import { StaleRow } from "@runtime-cloud/service-kit/errors";
-import type { CapacityLease } from "../generated/prisma/client.ts";
-import type { ServiceUnit, Tx, Wakes } from "./context.ts";
-import { transactionNow } from "@runtime-cloud/eventing/database-clock";
+import type { NewId } from "@runtime-cloud/service-kit/ids";
+import { type CapacityLease, Prisma } from "../generated/prisma/client.ts";
+import { type Capacity, holderKey, type InPool, keyOf, leaseKey, type Scope } from "./capacity.ts";
+import {
+  type FlowRow,
+  flowOf,
+  leaseOf,
+  type LeaseRow,
+  type PlaceRow,
+  placeOf,
+  poolOf,
+  type PoolRow,
+  quotaOf,
+  type QuotaRow,
+  usageOf,
+  type UsageRow,
+} from "./capacity-rows.ts";
+import { noChanges } from "./changes.ts";
+import type { Query } from "./query.ts";
+import { isOpen, isOverdue } from "./capacity-lease.ts";
 
-/** What a change touches: the scopes whose use may rise or fall, and the pools that it changes. */
+/** What a change touches. */
 export interface Claim {
-  /** A project, or a whole tenant where `projectId` is empty. */
-  scopes: readonly { tenantId: string; projectId: string }[];
-  pools: readonly PoolKey[];
+  /** Projects, or whole tenants where `projectId` is empty, whose use may rise or fall. */
+  scopes?: readonly { tenantId: string; projectId: string }[];
+  pools?: readonly PoolKey[];
+  /** Pools as a tenant names them: its own, else the one that is shared under that id. */
+  named?: readonly { tenantId: string; poolId: string }[];
+  /** Leases that may end. */
+  leases?: readonly { tenantId: string; id: string }[];
+  /** Leases that are renewed, for which no lock is taken. */
+  renewed?: readonly { tenantId: string; id: string }[];
+  holders?: readonly Holder[];
 }
 
 export interface PoolKey {
@@ -15,93 +38,120 @@ export interface PoolKey {
   id: string;
 }
 
-/** The locks under which capacity is granted and given back; it lives no longer than its transaction. */
-export interface Capacity {
-  unit: ServiceUnit;
-  wakes: Wakes;
-  /** The database's instant, read once every lock was held. */
-  now: Date;
-  tenants: ReadonlySet<string>;
-  claimed: readonly PoolKey[];
-  /** The claimed pools, and those where something waits for what the claim may free. */
-  pools: readonly PoolKey[];
+export interface Holder {
+  tenantId: string;
+  /** For example `Attempt`. */
+  holderKind: string;
+  holderId: string;
+}
+
+/** In which transaction the locks are taken. */
+export interface LockContext {
+  query: Query;
+  newId: NewId;
+  at: Date;
 }
 
 /**
- * Takes the locks in the one order that holds everywhere: tenants by id, then pools by id, then leases. A tenant's row
- * of `scope_usage` stands for its projects' rows too, so these are never locked by themselves.
- *
- * Which tenants and pools a claim involves is read before the locks, and the pools again under them: in a shared pool a
- * tenant may have begun to wait meanwhile, for which {@link assertCovered} makes the unit start again.
+ * Takes the locks that a claim needs, in the order that `capacity_open` states, and reads what is there. Taken again in
+ * the same transaction it reads anew.
  */
-export async function lockCapacity(wakes: Wakes, unit: ServiceUnit, claim: Claim): Promise<Capacity> {
-  const { tx } = unit;
-  await openScopes(tx, claim);
-  const { tenants } = await involved(tx, claim);
-  await tx.$queryRaw`
-    SELECT FROM scope_usage WHERE tenant_id = ANY(${tenants}) AND project_id = ''
-    ORDER BY tenant_id FOR NO KEY UPDATE`;
-  const { pools } = await involved(tx, claim);
-  await tx.$queryRaw`
-    SELECT FROM worker_pool WHERE (tenant_id, id) IN (
-      SELECT * FROM unnest(${pools.map((pool) => pool.tenantId)}::text[], ${pools.map((pool) => pool.id)}::text[]))
-    ORDER BY tenant_id, id FOR NO KEY UPDATE`;
-  const now = await transactionNow(tx);
-  return { unit, wakes, now, tenants: new Set(tenants), claimed: claim.pools, pools };
+export async function openCapacity({ query, newId, at }: LockContext, claim: Claim): Promise<Capacity> {
+  const [row] = await query<{ opened: Opened }>(statement(claim));
+  if (!row) throw new Error("capacity_open answered nothing");
+  const { opened } = row;
+  const now = new Date(opened.now);
+  const renewed = opened.renewed ?? [];
+  const leases = [...(opened.leases ?? []), ...renewed.map(({ lease }) => lease)].map(leaseOf);
+  const overdue = new Set(opened.overdue);
+
+  return {
+    query,
+    newId,
+    at,
+    now,
+    pools: new Map((opened.pools ?? []).map(poolOf).map((pool) => [keyOf(pool.tenantId, pool.id), pool])),
+    scopes: new Map((opened.scopes ?? []).map(scopeRow).map((scope) => [scopeKey(scope), scope])),
+    flows: new Map((opened.flows ?? []).map(flowOf).map((flow) => [flowKey(flow), flow])),
+    leases: new Map(leases.map((lease) => [leaseKey(lease), lease])),
+    live: new Map(leases.filter(isOpen).map((lease) => [holderKey(lease), leaseKey(lease)])),
+    places: placesOf(opened.places ?? []),
+    endedHolders: new Set(
+      (opened.ended ?? []).map(({ tenant_id, holder_kind, holder_id }) => keyOf(tenant_id, holder_kind, holder_id)),
+    ),
+    drainDeadlines: new Map(
+      renewed.flatMap(({ lease, drain_deadline }) =>
+        drain_deadline === null ? [] : [[keyOf(lease.tenant_id, lease.id), new Date(drain_deadline)]],
+      ),
+    ),
+    overdue: (opened.leases ?? [])
+      .map(leaseOf)
+      .filter((lease) => overdue.has(lease.id) && isOverdue(lease, now))
+      .map(leaseKey),
+    changes: noChanges(),
+    told: new Map(),
+    announces: false,
+    stirred: false,
+  };
 }
 
-/** Throws StaleRow, so that the unit locks anew, when a lease turns out to lie outside the locks. */
-export function assertCovered({ tenants, pools }: Capacity, lease: CapacityLease): void {
-  const poolCovered = pools.some(({ tenantId, id }) => tenantId === lease.poolTenantId && id === lease.poolId);
-  if (poolCovered && tenants.has(lease.tenantId)) return;
-  throw new StaleRow(`lease ${lease.id} came up while the locks were taken`);
+export function scopeRow({ usage, quota }: ScopeRow): Scope {
+  return { usage: usageOf(usage), quota: quota && quotaOf(quota) };
 }
 
-/** Every scope has its row of use before it is locked or charged, quota or not. */
-async function openScopes(tx: Tx, { scopes }: Claim): Promise<void> {
-  const tenantIds = scopes.map((scope) => scope.tenantId);
-  const projectIds = scopes.map((scope) => scope.projectId);
-  await tx.$executeRaw`
-    INSERT INTO scope_usage (tenant_id, project_id)
-    SELECT tenant_id, project_id FROM unnest(${tenantIds}::text[], ${projectIds}::text[]) AS scope (tenant_id, project_id)
-    UNION SELECT tenant_id, '' FROM unnest(${tenantIds}::text[]) AS tenant (tenant_id)
-    ORDER BY 1, 2
-    ON CONFLICT DO NOTHING`;
+export function scopeKey({ usage }: Scope): string {
+  return keyOf(usage.tenantId, usage.projectId);
 }
 
-/**
- * Whose use may fall are the claim's tenants and those whose leases are overdue in its pools; involved are the pools
- * where these wait, and then every tenant that waits in one of the pools.
- */
-async function involved(tx: Tx, { scopes, pools }: Claim): Promise<{ tenants: string[]; pools: PoolKey[] }> {
-  const [row] = await tx.$queryRaw<{ tenants: string[]; pools: PoolKey[] }[]>`
-    WITH claimed AS (
-      SELECT * FROM unnest(${pools.map((pool) => pool.tenantId)}::text[], ${pools.map((pool) => pool.id)}::text[])
-        AS pool (tenant_id, id)
-    ), falling AS (
-      SELECT unnest(${scopes.map((scope) => scope.tenantId)}::text[]) AS tenant_id
-      UNION
-      SELECT lease.tenant_id FROM capacity_lease lease
-      JOIN claimed ON claimed.tenant_id = lease.pool_tenant_id AND claimed.id = lease.pool_id
-      WHERE lease.state = 'ACTIVE' AND lease.expires_at <= clock_timestamp()
-    ), settled AS (
-      SELECT tenant_id, id FROM claimed
-      UNION
-      SELECT lease.pool_tenant_id, lease.pool_id FROM capacity_lease lease
-      JOIN falling ON falling.tenant_id = lease.tenant_id
-      WHERE lease.state = 'WAITING'
-    )
-    SELECT
-      ARRAY(
-        SELECT tenant_id FROM falling
-        UNION
-        SELECT lease.tenant_id FROM capacity_lease lease
-        JOIN settled ON settled.tenant_id = lease.pool_tenant_id AND settled.id = lease.pool_id
-        WHERE lease.state = 'WAITING'
-      ) AS tenants,
-      (
-        SELECT coalesce(jsonb_agg(jsonb_build_object('tenantId', tenant_id, 'id', id) ORDER BY tenant_id, id), '[]')
-        FROM settled
-      ) AS pools`;
-  return row ?? { tenants: [], pools: [] };
+export function flowKey({ poolTenantId, poolId, tenantId, projectId }: FlowIdentity): string {
+  return keyOf(poolTenantId, poolId, tenantId, projectId);
+}
+
+type FlowIdentity = InPool & Pick<CapacityLease, "tenantId" | "projectId">;
+
+function placesOf(rows: readonly PlaceRow[]): Capacity["places"] {
+  const places = new Map<string, ReturnType<typeof placeOf>[]>();
+  for (const row of rows) {
+    const key = keyOf(row.tenant_id, row.lease_id);
+    places.set(key, [...(places.get(key) ?? []), placeOf(row)]);
+  }
+  return places;
+}
+
+function statement({
+  scopes = [],
+  pools = [],
+  named = [],
+  leases = [],
+  renewed = [],
+  holders = [],
+}: Claim): Prisma.Sql {
+  return Prisma.sql`
+    SELECT capacity_open(
+      ${leases.map((l) => l.tenantId)}::text[], ${leases.map((l) => l.id)}::uuid[],
+      ${renewed.map((l) => l.tenantId)}::text[], ${renewed.map((l) => l.id)}::uuid[],
+      ${named.map((p) => p.tenantId)}::text[], ${named.map((p) => p.poolId)}::text[],
+      ${pools.map((p) => p.tenantId)}::text[], ${pools.map((p) => p.id)}::text[],
+      ${scopes.map((s) => s.tenantId)}::text[], ${scopes.map((s) => s.projectId)}::text[],
+      ${holders.map((h) => h.tenantId)}::text[], ${holders.map((h) => h.holderKind)}::text[],
+      ${holders.map((h) => h.holderId)}::text[]
+    ) AS opened`;
+}
+
+/** What `capacity_open` answers; null where there is none. */
+interface Opened {
+  now: string;
+  pools: PoolRow[] | null;
+  leases: LeaseRow[] | null;
+  overdue: string[];
+  renewed: { lease: LeaseRow; drain_deadline: string | null }[] | null;
+  scopes: ScopeRow[] | null;
+  flows: FlowRow[] | null;
+  ended: { tenant_id: string; holder_kind: string; holder_id: string }[] | null;
+  places: PlaceRow[] | null;
+}
+
+export interface ScopeRow {
+  usage: UsageRow;
+  quota: QuotaRow | null;
 }

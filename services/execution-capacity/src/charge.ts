@@ -1,56 +1,42 @@
-import type { CapacityLease, PoolKind, WorkerPool } from "../generated/prisma/client.ts";
-import type { Tx } from "./context.ts";
+import type { CapacityLease, CapacityResource } from "../generated/prisma/client.ts";
+import { type Capacity, keyOf, lockedPool, poolKey, scopeOf } from "./capacity.ts";
 
-/** The limit of a quota that the leases of a kind of pool count against. */
+/** The limit of a quota that a resource counts against. */
 export interface Dimension {
   limit: "concurrentRuns" | "concurrentSandboxes";
   used: "usedRuns" | "usedSandboxes";
 }
 
-/** A GENERAL pool's leases count against its size alone. */
-export function dimensionOf(kind: PoolKind): Dimension | undefined {
-  switch (kind) {
-    case "RUN_WORKERS":
-      return { limit: "concurrentRuns", used: "usedRuns" };
-    case "SANDBOX_HOSTS":
-      return { limit: "concurrentSandboxes", used: "usedSandboxes" };
-    case "GENERAL":
-      return undefined;
+const dimensions: Readonly<Record<CapacityResource, Dimension>> = {
+  RUNS: { limit: "concurrentRuns", used: "usedRuns" },
+  SANDBOXES: { limit: "concurrentSandboxes", used: "usedSandboxes" },
+};
+
+export function dimensionOf(resource: CapacityResource): Dimension {
+  return dimensions[resource];
+}
+
+type Charged = Pick<CapacityLease, "tenantId" | "projectId" | "poolTenantId" | "poolId" | "units" | "resource">;
+
+/** Charges a lease to its pool, its tenant and its project. */
+export function charge(capacity: Capacity, lease: Charged): void {
+  addTo(capacity, lease, lease.units, 0n);
+}
+
+/** Takes a lease off all that it was charged to, and keeps how long it lasted. */
+export function giveBack(capacity: Capacity, lease: Charged, executionSeconds: bigint): void {
+  addTo(capacity, lease, -lease.units, executionSeconds);
+  capacity.stirred = true;
+}
+
+function addTo(capacity: Capacity, lease: Charged, units: number, executionSeconds: bigint): void {
+  const { changes } = capacity;
+  lockedPool(capacity, lease).used += units;
+  changes.pools.add(poolKey(lease));
+  for (const projectId of ["", lease.projectId]) {
+    const { usage } = scopeOf(capacity, lease.tenantId, projectId);
+    usage[dimensionOf(lease.resource).used] += units;
+    usage.executionSeconds += executionSeconds;
+    changes.scopes.add(keyOf(lease.tenantId, projectId));
   }
-}
-
-type Charged = Pick<CapacityLease, "tenantId" | "projectId" | "poolTenantId" | "poolId" | "units">;
-
-/** Charges a lease to its pool, its tenant and its project. The pool that it returns has spent a fencing token on it. */
-export async function charge(tx: Tx, lease: Charged): Promise<WorkerPool> {
-  const pool = await tx.workerPool.update({
-    where: poolOf(lease),
-    data: { used: { increment: lease.units }, nextToken: { increment: 1 } },
-  });
-  await addToScopes(tx, pool, lease, lease.units);
-  return pool;
-}
-
-/** Takes a lease off all that it was charged to. */
-export async function giveBack(tx: Tx, lease: Charged): Promise<void> {
-  const pool = await tx.workerPool.update({ where: poolOf(lease), data: { used: { decrement: lease.units } } });
-  await addToScopes(tx, pool, lease, -lease.units);
-}
-
-async function addToScopes(
-  tx: Tx,
-  { kind }: WorkerPool,
-  { tenantId, projectId }: Charged,
-  units: number,
-): Promise<void> {
-  const dimension = dimensionOf(kind);
-  if (!dimension) return;
-  await tx.scopeUsage.updateMany({
-    where: { tenantId, projectId: { in: ["", projectId] } },
-    data: { [dimension.used]: { increment: units } },
-  });
-}
-
-function poolOf({ poolTenantId: tenantId, poolId: id }: Charged) {
-  return { tenantId_id: { tenantId, id } };
 }

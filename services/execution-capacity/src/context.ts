@@ -3,9 +3,13 @@ import type { Peer } from "@runtime-cloud/eventing/peer";
 import type { ServiceContext } from "@runtime-cloud/eventing/service-context";
 import type { Unit } from "@runtime-cloud/eventing/unit-of-work";
 import type { Prisma, PrismaClient } from "../generated/prisma/client.ts";
+import type { LeaseNews } from "./lease-news.ts";
 import type { Settings } from "./settings.ts";
 
-export type Context = ServiceContext<PrismaClient, Settings> & { provisioning: Provisioning };
+export type Context = ServiceContext<PrismaClient, Settings> & {
+  provisioning: Provisioning;
+  news: LeaseNews;
+};
 
 /** The service that sizes elastic pools. */
 export type Provisioning = Peer<typeof IaCProvisioningService>;
@@ -14,5 +18,5 @@ export type Tx = Prisma.TransactionClient;
 
 export type ServiceUnit = Unit<Tx>;
 
-/** The part of the context that wakes the service up. */
-export type Wakes = Pick<Context, "arm">;
+/** Who is told of what was committed: those who follow leases, and the queue of the deadlines. */
+export type Told = Pick<Context, "arm" | "news">;

@@ -1,10 +1,18 @@
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import type { Context } from "./context.ts";
 import { drainDeadline } from "./drain-deadline.ts";
+import type { LeaseDesk } from "./lease-desk.ts";
 import { leaseExpiry, waitOver } from "./overdue-leases.ts";
 import { poolResize } from "./pool-resize.ts";
+import { poolResume } from "./pool-resume.ts";
 
 /** All that ends, or is asked for again, by time. */
-export function deadlines(context: Context): Deadline[] {
-  return [leaseExpiry(context), waitOver(context), drainDeadline(context), poolResize(context)];
+export function deadlines(context: Context, desk: LeaseDesk): Deadline[] {
+  return [
+    leaseExpiry(context, desk),
+    waitOver(context, desk),
+    drainDeadline(context),
+    poolResize(context),
+    poolResume(context),
+  ];
 }

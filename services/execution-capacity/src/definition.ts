@@ -3,9 +3,14 @@ import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/pr
 import { peer } from "@runtime-cloud/eventing/peer";
 import { defineService } from "@runtime-cloud/eventing/service-definition";
 import { PrismaClient } from "../generated/prisma/client.ts";
+import { startCapacityCheck } from "./capacity-check.ts";
+import { registerCapacityMetrics } from "./capacity-metrics.ts";
 import type { Context } from "./context.ts";
 import { deadlines } from "./deadlines.ts";
 import { inbox } from "./inbox.ts";
+import { openLeaseDesk } from "./lease-desk.ts";
+import { openLeaseNews } from "./lease-news.ts";
+import { startLeaseRetention } from "./lease-retention.ts";
 import { routes } from "./routes.ts";
 import { settings } from "./settings.ts";
 
@@ -15,17 +20,23 @@ export const executionCapacity = defineService({
   subscriber: "ExecutionCapacityService",
   settings,
   client: (adapter) => new PrismaClient({ adapter }),
-  async parts(shared) {
+  async parts(shared, registry) {
     const { settings: given } = shared;
     const provisioning = peer(IaCProvisioningService, given.PROVISIONING_URL, given);
-    const context: Context = { ...shared, provisioning };
+    const context: Context = { ...shared, provisioning, news: openLeaseNews(shared) };
+    const desk = openLeaseDesk(context);
+    registerCapacityMetrics(context, registry);
+    const sweeps = [startCapacityCheck(context, registry), startLeaseRetention(context, registry)];
     return {
-      routes: routes(context),
+      routes: routes(context, desk),
       services: [ExecutionCapacityService.typeName],
       handlers: inbox(context),
-      deadlines: deadlines(context),
+      deadlines: deadlines(context, desk),
       workQueues: [],
-      stop: async () => provisioning.close(),
+      async stop() {
+        await Promise.all([context.news, ...sweeps].map((part) => part.stop()));
+        provisioning.close();
+      },
     };
   },
 });

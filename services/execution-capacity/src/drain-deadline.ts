@@ -1,16 +1,17 @@
 import { deadlineCause } from "@runtime-cloud/eventing/cause";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import type { WorkerPool } from "../generated/prisma/client.ts";
 import { endLease } from "./capacity-lease.ts";
-import { lockCapacity } from "./capacity-lock.ts";
-import type { Context, ServiceUnit, Wakes } from "./context.ts";
-import { transactionNow } from "@runtime-cloud/eventing/database-clock";
-import { END_BATCH, settle } from "./settle.ts";
+import type { Context, ServiceUnit, Told } from "./context.ts";
+import { lockCapacity, settleUnit } from "./unit-capacity.ts";
 import { findPool } from "./worker-pool.ts";
 
 const KIND = "drain-deadline";
 const SWEEP_EVERY_MS = 2_000;
+/** How many leases one transaction takes back, so that it is short. */
+const BATCH = 100;
 
 /** Takes back what is still leased at a drain's deadline. The last lease's end makes the pool DRAINED. */
 export function drainDeadline(context: Context): Deadline {
@@ -30,15 +31,22 @@ export function drainDeadline(context: Context): Deadline {
   };
 }
 
-async function revokeAll(context: Wakes, unit: ServiceUnit, { tenantId, id }: WorkerPool): Promise<string[]> {
-  const held = { poolTenantId: tenantId, poolId: id, state: "ACTIVE" } as const;
-  const batch = () => unit.tx.capacityLease.findMany({ where: held, orderBy: { id: "asc" }, take: END_BATCH });
-  const capacity = await lockCapacity(context, unit, { scopes: await batch(), pools: [{ tenantId, id }] });
-  const { now } = capacity;
+async function revokeAll(told: Told, unit: ServiceUnit, { tenantId, id }: WorkerPool): Promise<string[]> {
+  const held = await unit.tx.capacityLease.findMany({
+    where: { poolTenantId: tenantId, poolId: id, state: "ACTIVE" },
+    orderBy: { dueAt: "asc" },
+    take: BATCH,
+    select: { tenantId: true, id: true },
+  });
+  const capacity = await lockCapacity(unit, { leases: held, pools: [{ tenantId, id }] });
+  const { now, leases } = capacity;
   const pool = await findPool(unit.tx, { tenantId, id });
   // An operator may have undone the drain, or begun another, before the locks were held.
   if (pool?.state !== "DRAINING" || !pool.drainDeadline || pool.drainDeadline > now) return [];
-  const leases = await batch();
-  for (const lease of leases) await endLease(capacity, lease, { type: "revoke", at: now, reason: "DRAIN_DEADLINE" });
-  return [...leases.map((lease) => lease.id), ...(await settle(capacity))];
+  for (const lease of leases.values()) {
+    if (lease.state !== "ACTIVE" || lease.poolId !== id || lease.poolTenantId !== tenantId) continue;
+    endLease(capacity, lease, { type: "revoke", at: now, reason: "DRAIN_DEADLINE" }, unit.cause);
+  }
+  const changed = await settleUnit(told, unit, capacity);
+  return changed.filter(({ endedAt }) => endedAt !== null).map((lease) => lease.id);
 }

@@ -1,22 +1,31 @@
-import { create, type MessageShape } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { type Duration, durationFromMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { CapacityLeaseSchema } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
-import { LeaseState, ReleaseReason, WaitReason } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
+import {
+  type CapacityLease as LeaseMessage,
+  CapacityLeaseSchema,
+} from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
+import {
+  CapacityResource,
+  LeaseState,
+  ReleaseReason,
+  WaitReason,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import type { CapacityLease } from "../generated/prisma/client.ts";
 import type { Tx } from "./context.ts";
 import { type Standing, standingsOf } from "./waiting.ts";
 
-export type LeaseMessage = MessageShape<typeof CapacityLeaseSchema>;
+export type { LeaseMessage };
 
 /** One tenant's leases as they are answered; those that wait with how they stand now. */
 export async function leaseMessages(tx: Tx, leases: readonly CapacityLease[]): Promise<LeaseMessage[]> {
   const standings = await standingsOf(tx, leases);
-  return leases.map((lease) => message(lease, standings.get(lease.id)));
+  return leases.map((lease) => messageOf(lease, standings.get(lease.id)));
 }
 
 export async function leaseMessage(tx: Tx, lease: CapacityLease): Promise<LeaseMessage> {
+  if (lease.state !== "WAITING") return messageOf(lease);
   const standings = await standingsOf(tx, [lease]);
-  return message(lease, standings.get(lease.id));
+  return messageOf(lease, standings.get(lease.id));
 }
 
 /** The lifetime that a holder has left and when it should renew, both counted from when it sent its request. */
@@ -29,7 +38,8 @@ export function lifetime(
   return { ttl: durationFromMs(leftMs), renewAfter: durationFromMs(Math.floor((leftMs / 3) * (1 - jitter(id)))) };
 }
 
-function message(lease: CapacityLease, standing: Standing | undefined): LeaseMessage {
+/** A lease as it is answered; `standing` is how it stands while it waits. */
+export function messageOf(lease: CapacityLease, standing?: Standing): LeaseMessage {
   const { fencingToken, grantedAt, expiresAt, endedAt, releaseReason, executionSeconds, waitDeadline } = lease;
   return create(CapacityLeaseSchema, {
     leaseId: lease.id,
@@ -37,6 +47,7 @@ function message(lease: CapacityLease, standing: Standing | undefined): LeaseMes
     projectId: lease.projectId,
     holderKind: lease.holderKind,
     holderId: lease.holderId,
+    resource: CapacityResource[lease.resource],
     poolId: lease.poolId,
     units: lease.units,
     state: LeaseState[lease.state],

@@ -1,4 +1,5 @@
-import type { CapacityLease, Quota, ScopeUsage, WaitReason, WorkerPool } from "../generated/prisma/client.ts";
+import type { CapacityLease, Quota, WaitReason, WorkerPool } from "../generated/prisma/client.ts";
+import type { Scope } from "./capacity.ts";
 import { dimensionOf } from "./charge.ts";
 
 /** What keeps a lease from being granted. */
@@ -11,16 +12,10 @@ export interface Obstacle {
   description: string;
 }
 
-/** The quotas in force and the use of a tenant and, perhaps among others, of its projects. */
-export interface Scopes {
-  quotas: readonly Quota[];
-  usages: readonly ScopeUsage[];
-}
-
-export type Wanted = Pick<CapacityLease, "tenantId" | "projectId" | "units">;
+export type Wanted = Pick<CapacityLease, "tenantId" | "projectId" | "units" | "resource">;
 
 /** Why the pool can't grant what is wanted now, the holder's own limits before the pool's; undefined when it can. */
-export function obstacleTo(wanted: Wanted, pool: WorkerPool, scopes: Scopes): Obstacle | undefined {
+export function obstacleTo(wanted: Wanted, pool: WorkerPool, tenant: Scope, project: Scope): Obstacle | undefined {
   if (!accepts(pool, wanted.tenantId)) {
     return {
       reason: "POOL_NOT_ACCEPTING",
@@ -29,8 +24,8 @@ export function obstacleTo(wanted: Wanted, pool: WorkerPool, scopes: Scopes): Ob
     };
   }
   return (
-    quotaObstacle("TENANT_QUOTA", "", wanted, pool, scopes) ??
-    quotaObstacle("PROJECT_QUOTA", wanted.projectId, wanted, pool, scopes) ??
+    quotaObstacle("TENANT_QUOTA", `tenant:${wanted.tenantId}`, wanted, tenant) ??
+    quotaObstacle("PROJECT_QUOTA", `project:${wanted.projectId}`, wanted, project) ??
     sizeObstacle(wanted, pool)
   );
 }
@@ -41,19 +36,15 @@ function accepts({ state, tenantId, shared }: WorkerPool, forTenant: string): bo
 
 function quotaObstacle(
   reason: "TENANT_QUOTA" | "PROJECT_QUOTA",
-  projectId: string,
-  { tenantId, units }: Wanted,
-  pool: WorkerPool,
-  { quotas, usages }: Scopes,
+  subject: string,
+  { units, resource }: Wanted,
+  { quota: row, usage }: Scope,
 ): Obstacle | undefined {
-  const ofScope = (row: Quota | ScopeUsage) => row.tenantId === tenantId && row.projectId === projectId;
-  const dimension = dimensionOf(pool.kind);
-  const row = quotas.find(ofScope);
-  if (!dimension || !row) return undefined;
-  const used = usages.find(ofScope)?.[dimension.used] ?? 0;
+  if (!row) return undefined;
+  const dimension = dimensionOf(resource);
+  const used = usage[dimension.used];
   if (used + units <= row[dimension.limit]) return undefined;
   const limit = `${dimension.limit}=${row[dimension.limit]}`;
-  const subject = projectId ? `project:${projectId}` : `tenant:${tenantId}`;
   return {
     reason,
     subject,

@@ -1,48 +1,70 @@
 import { deadlineCause } from "@runtime-cloud/eventing/cause";
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
-import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
-import type { CapacityLease } from "../generated/prisma/client.ts";
-import { lockCapacity } from "./capacity-lock.ts";
 import type { Context } from "./context.ts";
-import { transactionNow } from "@runtime-cloud/eventing/database-clock";
-import { settle } from "./settle.ts";
+import { interleave } from "./interleave.ts";
+import type { LeaseDesk } from "./lease-desk.ts";
 
 /** How long an expired lease may hold its slots, or a holder wait in vain, where no wake-up came. */
 const SWEEP_EVERY_MS = 1_500;
+/** How many are read at once. */
+const CHUNK = 2_000;
+/** How many end in one transaction: those who acquire wait for one at most. */
+export const BATCH = 64;
 
 /** Ends the leases that weren't renewed in time. */
-export function leaseExpiry(context: Context): Deadline {
-  return overdueLeases(context, "lease-expiry", (now) =>
-    context.client.capacityLease.findFirst({
-      where: { state: "ACTIVE", expiresAt: { lte: now } },
-      orderBy: { expiresAt: "asc" },
-    }),
-  );
+export function leaseExpiry(context: Context, desk: LeaseDesk): Deadline {
+  return overdueLeases(context, desk, "lease-expiry", "ACTIVE");
 }
 
 /** Withdraws the leases that were waited for long enough. */
-export function waitOver(context: Context): Deadline {
-  return overdueLeases(context, "wait-over", (now) =>
-    context.client.capacityLease.findFirst({
-      where: { state: "WAITING", waitDeadline: { lte: now } },
-      orderBy: { waitDeadline: "asc" },
-    }),
-  );
+export function waitOver(context: Context, desk: LeaseDesk): Deadline {
+  return overdueLeases(context, desk, "wait-over", "WAITING");
 }
 
-/** A pool at a time, the one with the oldest first; settling the pool ends them. */
-function overdueLeases(context: Context, kind: string, oldest: (now: Date) => Promise<CapacityLease | null>): Deadline {
+/** In small batches, of every tenant in turn. A wake-up's label names the pool; the sweep looks at all of them. */
+function overdueLeases(context: Context, desk: LeaseDesk, kind: string, state: "ACTIVE" | "WAITING"): Deadline {
   return {
     kind,
     sweepEveryMs: SWEEP_EVERY_MS,
-    async run() {
-      const lease = await oldest(await transactionNow(context.client));
-      if (!lease) return { ended: [] };
-      const pools = [{ tenantId: lease.poolTenantId, id: lease.poolId }];
-      const ended = await unitOfWork(context, deadlineCause(kind, context.newId), async (unit) =>
-        settle(await lockCapacity(context, unit, { scopes: [], pools })),
-      );
-      return { ended, more: ended.length > 0 };
+    async run(label) {
+      const due = await dueLeases(context, state, label);
+      const cause = deadlineCause(kind, context.newId);
+      const operations = interleave(due, ({ tenantId }) => tenantId).map(({ tenantId, id: leaseId }) => {
+        return { kind: "expire", tenantId, leaseId, cause } as const;
+      });
+      const ended: string[] = [];
+      for (let start = 0; start < operations.length; start += BATCH) {
+        for (const result of await desk.expire(operations.slice(start, start + BATCH))) {
+          if (result.status === "rejected") throw result.reason;
+          if (result.value.lease.endedAt) ended.push(result.value.lease.id);
+        }
+      }
+      return { ended, more: due.length >= CHUNK };
     },
   };
+}
+
+async function dueLeases(
+  { pool: database }: Context,
+  state: string,
+  label: Readonly<Record<string, string>> = {},
+): Promise<{ tenantId: string; id: string }[]> {
+  const { pool = null, owner = null } = label;
+  const { rows } = await database.query<{ tenantId: string; id: string }>({
+    name: "due-leases",
+    text: `
+      SELECT lease.tenant_id AS "tenantId", lease.id
+      FROM worker_pool pool
+      CROSS JOIN LATERAL (
+        SELECT tenant_id, id FROM capacity_lease
+        WHERE pool_tenant_id = pool.tenant_id AND pool_id = pool.id AND (state = 'WAITING' OR state = 'ACTIVE')
+          AND state::text = $1 AND due_at <= clock_timestamp()
+        ORDER BY due_at LIMIT $4
+      ) lease
+      WHERE (pool.used > 0 OR pool.waiting > 0)
+        AND ($2::text IS NULL OR pool.id = $2) AND ($3::text IS NULL OR pool.tenant_id = $3)
+      LIMIT $4`,
+    values: [state, pool, owner, CHUNK],
+  });
+  return rows;
 }

@@ -23,20 +23,23 @@ export async function poolMessage(tx: Tx, pool: WorkerPool): Promise<PoolMessage
 }
 
 function message(pool: WorkerPool, labels: Record<string, string>): PoolMessage {
-  const { drainDeadline, note } = pool;
+  const { drainDeadline, resumeAt, note, used, currentSize } = pool;
   return create(WorkerPoolSchema, {
     poolId: pool.id,
     tenantId: pool.tenantId,
     kind: PoolKind[pool.kind],
     scaling: PoolScaling[pool.scaling],
     state: PoolState[pool.state],
-    currentSize: pool.currentSize,
+    currentSize,
     desiredSize: pool.desiredSize,
-    used: pool.used,
+    used,
+    overCommitted: Math.max(0, used - currentSize),
+    waiting: pool.waiting,
     generation: pool.generation,
     shared: pool.shared,
     labels,
     ...(drainDeadline && { drainDeadline: timestampFromDate(drainDeadline) }),
+    ...(resumeAt && { resumeAt: timestampFromDate(resumeAt) }),
     ...(note !== null && { note }),
   });
 }

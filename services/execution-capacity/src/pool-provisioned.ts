@@ -3,9 +3,8 @@ import { MalformedEvent } from "@runtime-cloud/contracts/events/cloud-event";
 import { decide } from "@runtime-cloud/state-machines/decide";
 import { workerPool } from "@runtime-cloud/state-machines/worker-pool";
 import { z } from "zod";
-import { lockCapacity } from "./capacity-lock.ts";
-import type { ServiceUnit, Wakes } from "./context.ts";
-import { settle } from "./settle.ts";
+import type { ServiceUnit, Told } from "./context.ts";
+import { lockCapacity, settleClaim } from "./unit-capacity.ts";
 import { advancePool, findPool } from "./worker-pool.ts";
 
 const outputsSchema = z.object({
@@ -27,18 +26,22 @@ export function provisionedSizes(outputs: JsonObject | undefined): ProvisionedSi
 
 /** Gives pools their provisioned sizes. Another generation than the wanted one is old news, and so is a size that is. */
 export async function takeSizes(
-  context: Wakes,
+  told: Told,
   unit: ServiceUnit,
   tenantId: string,
   sizes: readonly ProvisionedSize[],
 ): Promise<void> {
   const pools = sizes.map(({ poolId: id }) => ({ tenantId, id }));
-  const capacity = await lockCapacity(context, unit, { scopes: [{ tenantId, projectId: "" }], pools });
+  const claim = { pools };
+  await lockCapacity(unit, claim);
   for (const { poolId: id, size, generation } of sizes) {
     const pool = await findPool(unit.tx, { tenantId, id });
-    if (!pool || (pool.currentSize === size && pool.state !== "PROVISIONING")) continue;
+    if (pool?.generation !== generation) continue;
+    const answered = { resizeDueAt: null, resizeRunId: null };
+    await unit.tx.workerPool.update({ where: { tenantId_id: { tenantId, id } }, data: answered });
+    if (pool.currentSize === size && pool.state !== "PROVISIONING") continue;
     const event = { type: "provision", size, generation } as const;
     if (decide(workerPool, pool, event).accepted) await advancePool(unit, pool, event);
   }
-  await settle(capacity);
+  await settleClaim(told, unit, claim);
 }

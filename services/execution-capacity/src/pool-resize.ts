@@ -1,10 +1,3 @@
-import type { JsonObject } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
-import {
-  ProvisioningKind,
-  RunMode,
-  SpecificationKind,
-} from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { type Cause, deadlineCause } from "@runtime-cloud/eventing/cause";
 import { continuedCause } from "@runtime-cloud/eventing/continued-cause";
 import { transactionNow } from "@runtime-cloud/eventing/database-clock";
@@ -15,19 +8,27 @@ import { DEFAULT_DEADLINE_MS } from "@runtime-cloud/service-kit/call-limits";
 import { decide } from "@runtime-cloud/state-machines/decide";
 import { workerPool } from "@runtime-cloud/state-machines/worker-pool";
 import type { WorkerPool } from "../generated/prisma/client.ts";
-import { lockCapacity } from "./capacity-lock.ts";
-import type { Context, Provisioning, ServiceUnit, Wakes } from "./context.ts";
+import type { Context, ServiceUnit, Told } from "./context.ts";
+import { takeSizes } from "./pool-provisioned.ts";
+import { requestResize } from "./resize-request.ts";
+import { followResize } from "./resize-run.ts";
+import type { ResizeStep } from "./resize-step.ts";
+import { lockCapacity } from "./unit-capacity.ts";
 import { advancePool, ownPool } from "./worker-pool.ts";
 
 const KIND = "pool-resize";
 const SWEEP_EVERY_MS = 5_000;
-/** When IaCProvisioningService is asked again that didn't answer. */
-const RETRY_MS = 5_000;
+/** When IaCProvisioningService is asked again: after as long as the size has been wanted, within these bounds. */
+const SHORTEST_MS = 5_000;
+const LONGEST_MS = 60_000;
 const MAX_NOTE = 1_000;
 
-/** Asks IaCProvisioningService for the wanted sizes of elastic pools, each until it answers. */
+/**
+ * Asks IaCProvisioningService for the wanted sizes of elastic pools, each until it answers, and then what became of the
+ * run until that has ended. ProvisioningApplied brings the size; a run that ends otherwise leaves its reason as a note.
+ */
 export function poolResize(context: Context): Deadline {
-  const { client, provisioning, logger } = context;
+  const { client, logger } = context;
   return {
     kind: KIND,
     sweepEveryMs: SWEEP_EVERY_MS,
@@ -39,10 +40,11 @@ export function poolResize(context: Context): Deadline {
       });
       if (!pool) return { ended: [] };
       const cause = await resizeCause(context, pool);
-      const answer = await ask(provisioning, pool, cause);
-      if (answer.kind === "unanswered") logger.warn({ err: answer.error, poolId: pool.id }, "pool resize not answered");
-      await unitOfWork(context, cause, (unit) => record(context, unit, pool, answer));
-      return { ended: answer.kind === "unanswered" ? [] : [pool.id], more: true };
+      const step = await nextStep(context, pool, cause, now);
+      if (step.kind === "unanswered") logger.warn({ err: step.error, poolId: pool.id }, "pool resize not answered");
+      await unitOfWork(context, cause, (unit) => record(context, unit, pool, step));
+      const waits = step.kind === "unanswered" || step.kind === "under-way";
+      return { ended: waits ? [] : [pool.id], more: true };
     },
   };
 }
@@ -53,66 +55,40 @@ async function resizeCause({ client, newId }: Context, { tenantId, id }: WorkerP
   return (await continuedCause(client, asked, `deadline:${KIND}`)) ?? deadlineCause(KIND, newId);
 }
 
-type Answer = { kind: "accepted" } | { kind: "refused"; reason: string } | { kind: "unanswered"; error: ConnectError };
-
-/** The same calls with the same keys, however often: IaCProvisioningService declares and plans once. */
-async function ask({ rpc }: Provisioning, pool: WorkerPool, cause: Cause): Promise<Answer> {
-  const { id, tenantId, environmentId, programVersion, generation } = pool;
-  const options = callFor(tenantId, cause, { timeoutMs: DEFAULT_DEADLINE_MS });
-  const idempotencyKey = `pool-${id}-${generation}`;
-  try {
-    const { specification } = await rpc.declareSpecification(
-      {
-        environmentId: environmentId ?? "",
-        kind: SpecificationKind.WORKER_POOL,
-        programVersion: programVersion ?? "",
-        parameters: parametersOf(pool),
-        idempotencyKey,
-      },
-      options,
-    );
-    await rpc.planProvisioning(
-      {
-        specificationId: specification?.specificationId ?? "",
-        kind: ProvisioningKind.POOL_RESIZE,
-        mode: RunMode.APPLY,
-        idempotencyKey,
-      },
-      options,
-    );
-    return { kind: "accepted" };
-  } catch (thrown) {
-    const error = ConnectError.from(thrown);
-    if (!definitive.includes(error.code)) return { kind: "unanswered", error };
-    return { kind: "refused", reason: error.message.slice(0, MAX_NOTE) };
-  }
+function nextStep({ provisioning }: Context, pool: WorkerPool, cause: Cause, now: Date): Promise<ResizeStep> {
+  const options = callFor(pool.tenantId, cause, { timeoutMs: DEFAULT_DEADLINE_MS });
+  return pool.resizeRunId === null
+    ? requestResize(provisioning, pool, options)
+    : followResize(provisioning, pool, pool.resizeRunId, now, options);
 }
 
-/** What a pool's program takes; `examples/programs/worker-pool` is one. */
-function parametersOf({ id, desiredSize, generation }: WorkerPool): JsonObject {
-  return { pool_id: id, size: desiredSize, generation };
-}
-
-/** Codes that the same request would get again. */
-const definitive: readonly Code[] = [
-  Code.InvalidArgument,
-  Code.NotFound,
-  Code.AlreadyExists,
-  Code.PermissionDenied,
-  Code.FailedPrecondition,
-  Code.OutOfRange,
-  Code.Unimplemented,
-];
-
-async function record(context: Wakes, unit: ServiceUnit, asked: WorkerPool, answer: Answer): Promise<void> {
-  const { tenantId, id, generation } = asked;
-  const { now } = await lockCapacity(context, unit, { scopes: [], pools: [asked] });
+async function record(told: Told, unit: ServiceUnit, asked: WorkerPool, step: ResizeStep): Promise<void> {
+  const { tenantId, id, generation, resizeRunId } = asked;
+  if (step.kind === "applied") return takeSizes(told, unit, tenantId, [step.size]);
+  const { now } = await lockCapacity(unit, { pools: [asked] });
   const pool = await ownPool(unit.tx, tenantId, id);
-  // Another size is wanted meanwhile, and is due by itself.
-  if (pool.generation !== generation) return;
-  const resizeDueAt = answer.kind === "unanswered" ? new Date(now.getTime() + RETRY_MS) : null;
-  await unit.tx.workerPool.update({ where: { tenantId_id: { tenantId, id } }, data: { resizeDueAt } });
-  if (answer.kind !== "refused") return;
-  const event = { type: "failProvisioning", reason: answer.reason, generation } as const;
+  // Another size is wanted meanwhile, and is due by itself; or the event has brought this one.
+  if (pool.generation !== generation || pool.resizeRunId !== resizeRunId) return;
+  const data = await duties(unit, pool, step, now);
+  await unit.tx.workerPool.update({ where: { tenantId_id: { tenantId, id } }, data });
+  if (step.kind !== "failed") return;
+  const event = { type: "failProvisioning", reason: step.reason.slice(0, MAX_NOTE), generation } as const;
   if (decide(workerPool, pool, event).accepted) await advancePool(unit, pool, event);
+}
+
+type Duties = Pick<WorkerPool, "resizeRunId" | "resizeDueAt">;
+
+/** What is left to ask, and when. */
+async function duties(unit: ServiceUnit, pool: WorkerPool, step: ResizeStep, now: Date): Promise<Duties> {
+  const nothing = { resizeRunId: null, resizeDueAt: null };
+  if (step.kind === "failed" || (step.kind === "planned" && step.runId === null)) return nothing;
+  const { tenantId, id: aggregateId } = pool;
+  const asked = await unit.tx.transition.findFirst({
+    where: { tenantId, aggregate: workerPool.id, aggregateId, event: "requestSize" },
+    orderBy: { version: "desc" },
+  });
+  const wantedForMs = asked ? now.getTime() - asked.at.getTime() : 0;
+  const pauseMs = Math.min(Math.max(wantedForMs, SHORTEST_MS), LONGEST_MS);
+  const resizeRunId = step.kind === "planned" ? step.runId : pool.resizeRunId;
+  return { resizeRunId, resizeDueAt: new Date(now.getTime() + pauseMs) };
 }

@@ -3,8 +3,7 @@ import { accept, begin } from "@runtime-cloud/eventing/decision";
 import { type FieldViolation, InvalidInput } from "@runtime-cloud/service-kit/errors";
 import { workerPool } from "@runtime-cloud/state-machines/worker-pool";
 import type { WorkerPool } from "../generated/prisma/client.ts";
-import type { Capacity } from "./capacity-lock.ts";
-import type { ServiceUnit } from "./context.ts";
+import type { ServiceUnit, Told } from "./context.ts";
 import { advancePool, findPool } from "./worker-pool.ts";
 
 /** What an operator wants a pool to be. */
@@ -17,8 +16,12 @@ export type PoolWish = Pick<
  * Creates the pool or changes it. A static pool has the new size at once; an elastic one asks for it, and has it once
  * ProvisioningApplied tells so. Wishing for what is already so changes nothing. Throws InvalidInput.
  */
-export async function setPool(capacity: Capacity, wish: PoolWish): Promise<WorkerPool> {
-  const { unit } = capacity;
+export async function setPool(
+  told: Pick<Told, "arm">,
+  unit: ServiceUnit,
+  now: Date,
+  wish: PoolWish,
+): Promise<WorkerPool> {
   const before = await findPool(unit.tx, wish);
   await refuseWrongWish(unit, wish, before);
   const { scaling, shared, environmentId, programVersion, size } = wish;
@@ -31,7 +34,7 @@ export async function setPool(capacity: Capacity, wish: PoolWish): Promise<Worke
     data: { scaling, shared, environmentId, programVersion },
   });
   if (isSo(pool, wish)) return described;
-  return askFor(capacity, await advancePool(unit, described, event));
+  return askFor(told, unit, now, await advancePool(unit, described, event));
 }
 
 /** A failed resize is asked for anew: its note says that it failed. */
@@ -43,19 +46,25 @@ function isSo({ state, scaling, currentSize, desiredSize, note, ...pool }: Worke
 }
 
 /** Has the service ask IaCProvisioningService for an elastic pool's size; a static pool has nothing to ask for. */
-async function askFor({ unit, wakes, now }: Capacity, { tenantId, id, scaling }: WorkerPool): Promise<WorkerPool> {
+async function askFor(
+  { arm }: Pick<Told, "arm">,
+  unit: ServiceUnit,
+  now: Date,
+  { tenantId, id, scaling }: WorkerPool,
+): Promise<WorkerPool> {
   const elastic = scaling === "ELASTIC";
-  if (elastic) unit.after(() => wakes.arm("pool-resize", now, { pool: id }));
+  if (elastic) unit.after(() => arm("pool-resize", now, { pool: id }));
   return unit.tx.workerPool.update({
     where: { tenantId_id: { tenantId, id } },
-    data: { resizeDueAt: elastic ? now : null },
+    data: { resizeDueAt: elastic ? now : null, resizeRunId: null },
   });
 }
 
 async function createPool(unit: ServiceUnit, wish: PoolWish): Promise<WorkerPool> {
   const { tenantId, id, kind, scaling, shared, environmentId, programVersion } = wish;
-  const nothing = { currentSize: 0, desiredSize: 0, generation: 0, used: 0, drainDeadline: null, note: null };
-  const row = { ...nothing, tenantId, id, kind, scaling, shared, environmentId, programVersion };
+  const nothing = { currentSize: 0, desiredSize: 0, generation: 0, used: 0, drainDeadline: null };
+  const none = { ...nothing, resumeAt: null, note: null };
+  const row = { ...none, tenantId, id, kind, scaling, shared, environmentId, programVersion };
   const creation = begin(workerPool, { ...row, state: "PROVISIONING" });
   return commit(unit, creation, ({ state }) => unit.tx.workerPool.create({ data: { ...row, state } }));
 }

@@ -12,20 +12,22 @@ import {
 import {
   PoolKind as PoolKindCode,
   PoolScaling as PoolScalingCode,
-  PoolState as PoolStateCode,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { once } from "@runtime-cloud/eventing/idempotency";
-import { NAME, pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
 import { InvalidInput } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import type { PoolEvent } from "@runtime-cloud/state-machines/worker-pool";
-import { PoolKind, PoolScaling, PoolState, type WorkerPool } from "../generated/prisma/client.ts";
+import { PoolKind, PoolScaling, type WorkerPool } from "../generated/prisma/client.ts";
 import type { CallUnits } from "./call-unit.ts";
-import { type Capacity, lockCapacity } from "./capacity-lock.ts";
+import type { Capacity } from "./capacity.ts";
+import type { Claim } from "./capacity-lock.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { poolMessage, poolMessages } from "./pool-message.ts";
+import { setLabels } from "./pool-labels.ts";
+import { listPools } from "./pool-list.ts";
+import { poolMessage } from "./pool-message.ts";
 import { setPool } from "./pool-size.ts";
-import { settle } from "./settle.ts";
+import { leavePool, joinPool } from "./pool-queue.ts";
+import { lockCapacity, settleClaim } from "./unit-capacity.ts";
 import { advancePool, findPool, ownPool, usablePool } from "./worker-pool.ts";
 
 type PoolMethods =
@@ -43,8 +45,9 @@ export function poolRoutes(
       changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: method.setWorkerPool, request }, async () => {
           const { poolId: id, size, shared, environmentId, programVersion } = request;
-          const capacity = await lockPool(unit, tenantId, id);
-          const pool = await setPool(capacity, {
+          const claim = await claimOf(unit, tenantId, id);
+          const { now } = await lockCapacity(unit, claim);
+          const pool = await setPool(context, unit, now, {
             tenantId,
             id,
             size,
@@ -60,18 +63,21 @@ export function poolRoutes(
             environmentId: environmentId || null,
             programVersion: programVersion || null,
           });
-          await setLabels(unit, pool, request.labels);
-          return create(SetWorkerPoolResponseSchema, { pool: await settled(capacity, pool) });
+          await setLabels(unit.tx, pool, request.labels);
+          await joinPool(unit.tx, pool);
+          return create(SetWorkerPoolResponseSchema, { pool: await settled(unit, claim, pool) });
         }),
       ),
 
     cordonPool: (request, call) =>
       changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: method.cordonPool, request }, async () => {
-          const pool = await change(unit, tenantId, request.poolId, () => ({
-            type: "cordon",
-            note: request.note || null,
-          }));
+          const { resumeAfter } = request;
+          const pool = await change(unit, tenantId, request.poolId, ({ now }) => {
+            const resumeAt = resumeAfter ? new Date(now.getTime() + durationMs(resumeAfter)) : null;
+            if (resumeAt) unit.after(() => context.arm("pool-resume", resumeAt, { pool: request.poolId }));
+            return { type: "cordon", note: request.note || null, resumeAt };
+          });
           return create(CordonPoolResponseSchema, { pool });
         }),
       ),
@@ -109,54 +115,32 @@ export function poolRoutes(
       return { pool: await poolMessage(client, await usablePool(client, principalOf(call).tenantId, poolId)) };
     },
 
-    async listWorkerPools(request, call) {
-      const state = Object.values(PoolState).find((name) => PoolStateCode[name] === request.state);
-      const filter = state ? { state } : {};
-      const after = pageAfter(request.pageToken, filter, NAME);
-      const size = pageSize(request.pageSize);
-      const rows = await client.workerPool.findMany({
-        where: { tenantId: principalOf(call).tenantId, ...filter, ...(after && { id: { gt: after } }) },
-        orderBy: { id: "asc" },
-        take: size + 1,
-      });
-      const page = rows.slice(0, size);
-      const last = rows.length > size ? page.at(-1) : undefined;
-      return { pools: await poolMessages(client, page), nextPageToken: last ? pageToken(last.id, filter) : "" };
-    },
+    listWorkerPools: (request, call) => listPools(client, principalOf(call).tenantId, request),
   };
-
-  function lockPool(unit: ServiceUnit, tenantId: string, id: string): Promise<Capacity> {
-    return lockCapacity(context, unit, { scopes: [{ tenantId, projectId: "" }], pools: [{ tenantId, id }] });
-  }
 
   /** Does to a tenant's own pool what an operator asks for, with all that follows from it. */
   async function change(unit: ServiceUnit, tenantId: string, id: string, event: (capacity: Capacity) => PoolEvent) {
-    const capacity = await lockPool(unit, tenantId, id);
+    const claim = await claimOf(unit, tenantId, id);
+    const capacity = await lockCapacity(unit, claim);
     const pool = await advancePool(unit, await ownPool(unit.tx, tenantId, id), event(capacity));
-    if (pool.state === "RETIRED") await giveUpWaiting(capacity, pool);
-    return settled(capacity, pool);
+    if (pool.state === "RETIRED") await leavePool(unit.tx, pool);
+    return settled(unit, claim, pool);
+  }
+
+  /** The pool once everything that waited for the change has had its turn. */
+  async function settled(unit: ServiceUnit, claim: Claim, pool: WorkerPool) {
+    await settleClaim(context, unit, claim);
+    return poolMessage(unit.tx, (await findPool(unit.tx, pool)) ?? pool);
   }
 }
 
-/** The pool once everything that waited for the change has had its turn. */
-async function settled(capacity: Capacity, pool: WorkerPool) {
-  await settle(capacity);
-  return poolMessage(capacity.unit.tx, (await findPool(capacity.unit.tx, pool)) ?? pool);
-}
-
-/** Nobody waits for a pool that is gone: its waiters are overdue at once. */
-async function giveUpWaiting({ unit, wakes, now }: Capacity, { tenantId, id }: WorkerPool): Promise<void> {
-  await unit.tx.capacityLease.updateMany({
-    where: { poolTenantId: tenantId, poolId: id, state: "WAITING" },
-    data: { waitDeadline: now },
+/** A pool, and those among which waiters may choose, since they may come to this one. */
+async function claimOf({ tx }: ServiceUnit, tenantId: string, id: string): Promise<Claim> {
+  const selecting = await tx.workerPool.findMany({
+    where: { selecting: { gt: 0 } },
+    select: { tenantId: true, id: true },
   });
-  unit.after(() => wakes.arm("wait-over", now, { pool: id }));
-}
-
-async function setLabels({ tx }: ServiceUnit, { tenantId, id: poolId }: WorkerPool, labels: Record<string, string>) {
-  await tx.poolLabel.deleteMany({ where: { tenantId, poolId } });
-  const data = Object.entries(labels).map(([name, value]) => ({ tenantId, poolId, name, value }));
-  await tx.poolLabel.createMany({ data });
+  return { pools: [{ tenantId, id }, ...selecting], scopes: [{ tenantId, projectId: "" }] };
 }
 
 function named<Name>(field: string, name: Name | undefined): Name {

@@ -8,18 +8,18 @@ import {
 import { commit } from "@runtime-cloud/eventing/commit";
 import { begin } from "@runtime-cloud/eventing/decision";
 import { once } from "@runtime-cloud/eventing/idempotency";
+import { pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
 import { NotFound } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import { quota } from "@runtime-cloud/state-machines/quota";
 import type { Quota } from "../generated/prisma/client.ts";
 import type { CallUnits } from "./call-unit.ts";
-import { lockCapacity } from "./capacity-lock.ts";
 import type { Context, ServiceUnit, Tx } from "./context.ts";
 import { advanceQuota } from "./quota.ts";
-import { quotaMessage } from "./quota-message.ts";
-import { settle } from "./settle.ts";
+import { quotaMessage, quotaMessages } from "./quota-message.ts";
+import { lockCapacity, settleClaim } from "./unit-capacity.ts";
 
-type QuotaMethods = "setQuota" | "retireQuota" | "getQuota";
+type QuotaMethods = "setQuota" | "retireQuota" | "getQuota" | "listQuotas";
 
 export function quotaRoutes(
   context: Context,
@@ -33,9 +33,10 @@ export function quotaRoutes(
         once(unit, { tenantId, method: ExecutionCapacityService.method.setQuota, request }, async () => {
           const { projectId = "", concurrentRuns, concurrentSandboxes } = request;
           const limits = { concurrentRuns, concurrentSandboxes, weight: request.weight || 1 };
-          const capacity = await lockCapacity(context, unit, { scopes: [{ tenantId, projectId }], pools: [] });
+          const claim = { scopes: [{ tenantId, projectId }] };
+          await lockCapacity(unit, claim);
           const row = await setLimits(unit, { tenantId, projectId, ...limits });
-          await settle(capacity);
+          await settleClaim(context, unit, claim);
           return create(SetQuotaResponseSchema, { quota: await quotaMessage(unit.tx, row) });
         }),
       ),
@@ -43,11 +44,12 @@ export function quotaRoutes(
     retireQuota: (request, call) =>
       changing(call, (unit, tenantId) =>
         once(unit, { tenantId, method: ExecutionCapacityService.method.retireQuota, request }, async () => {
-          const capacity = await lockCapacity(context, unit, { scopes: [{ tenantId, projectId: "" }], pools: [] });
+          const claim = { scopes: [{ tenantId, projectId: "" }] };
+          await lockCapacity(unit, claim);
           const row = await unit.tx.quota.findFirst({ where: { id: request.quotaId, tenantId } });
           if (!row) throw new NotFound(`quota ${request.quotaId} does not exist`);
           const retired = await advanceQuota(unit, row, { type: "retire" });
-          await settle(capacity);
+          await settleClaim(context, unit, claim);
           return create(RetireQuotaResponseSchema, { quota: await quotaMessage(unit.tx, retired) });
         }),
       ),
@@ -58,6 +60,24 @@ export function quotaRoutes(
       throw new NotFound(
         `${projectId ? `project ${projectId}` : "the tenant"} has no quota: nothing limits it by itself`,
       );
+    },
+
+    async listQuotas({ includeRetired, ...request }, call) {
+      const { tenantId } = principalOf(call);
+      const filter = { includeRetired };
+      const after = pageAfter(request.pageToken, filter);
+      const size = pageSize(request.pageSize);
+      const rows = await client.quota.findMany({
+        where: { tenantId, ...(!includeRetired && { state: "ACTIVE" }), ...(after && { id: { lt: after } }) },
+        orderBy: { id: "desc" },
+        take: size + 1,
+      });
+      const page = rows.slice(0, size);
+      const last = rows.length > size ? page.at(-1) : undefined;
+      return {
+        quotas: await quotaMessages(client, tenantId, page),
+        nextPageToken: last ? pageToken(last.id, filter) : "",
+      };
     },
   };
 }

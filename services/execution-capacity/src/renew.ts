@@ -1,40 +1,21 @@
-import type { LeaseEvent } from "@runtime-cloud/state-machines/capacity-lease";
-import type { CapacityLease } from "../generated/prisma/client.ts";
-import { advanceLease, isOverdue, ownLease } from "./capacity-lease.ts";
-import type { ServiceUnit, Wakes } from "./context.ts";
-import { transactionNow } from "@runtime-cloud/eventing/database-clock";
-import { findPool } from "./worker-pool.ts";
+import { type Capacity, keyOf } from "./capacity.ts";
+import { extend, isOverdue, unknownLease } from "./capacity-lease.ts";
+import type { LeaseOutcome, RenewOperation } from "./lease-operation.ts";
 
-export interface Renewal {
-  result: "RENEWED" | "ALREADY_ENDED" | "STALE_TOKEN";
-  lease: CapacityLease;
-  /** The database's instant, by which the renewal was decided. */
-  now: Date;
-}
-
-/** Extends a live lease under its own lock alone: nothing is granted or given back. It never revives one. */
-export async function renew(
-  wakes: Wakes,
-  unit: ServiceUnit,
-  { tenantId, id, fencingToken, ttlMs }: { tenantId: string; id: string; fencingToken: bigint; ttlMs: number },
-): Promise<Renewal> {
-  await unit.tx.$queryRaw`
-    SELECT FROM capacity_lease WHERE id = ${id}::uuid AND tenant_id = ${tenantId} FOR NO KEY UPDATE`;
-  const now = await transactionNow(unit.tx);
-  const lease = await ownLease(unit.tx, tenantId, id);
-  if (lease.fencingToken !== null && lease.fencingToken !== fencingToken) return { result: "STALE_TOKEN", lease, now };
-  if (lease.state !== "WAITING" && (lease.state !== "ACTIVE" || isOverdue(lease, now))) {
-    return { result: "ALREADY_ENDED", lease, now };
+/** Extends a live lease; it never revives one. Throws NotFound, and IllegalTransition for one that waits. */
+export function renew(capacity: Capacity, { tenantId, leaseId, fencingToken, ttlMs }: RenewOperation): LeaseOutcome {
+  const { now, leases, drainDeadlines } = capacity;
+  const key = keyOf(tenantId, leaseId);
+  const lease = leases.get(key);
+  if (!lease) throw unknownLease(leaseId);
+  if (lease.fencingToken !== null && lease.fencingToken !== fencingToken) {
+    return { lease, renewal: "STALE_TOKEN", now };
   }
-  const until = await extended(unit, lease, now.getTime() + ttlMs);
-  const renewed = await advanceLease(unit, lease, { type: "renew", at: now, until } satisfies LeaseEvent);
-  unit.after(() => wakes.arm("lease-expiry", until, { pool: lease.poolId }));
-  return { result: "RENEWED", lease: renewed, now };
-}
-
-/** Never earlier than before, except that in a pool that drains no lease outlives the deadline. */
-async function extended({ tx }: ServiceUnit, lease: CapacityLease, wantedMs: number): Promise<Date> {
-  const pool = await findPool(tx, { tenantId: lease.poolTenantId, id: lease.poolId });
-  const cap = (pool?.state === "DRAINING" && pool.drainDeadline?.getTime()) || Infinity;
-  return new Date(Math.min(Math.max(wantedMs, lease.expiresAt?.getTime() ?? 0), cap));
+  if (lease.state !== "WAITING" && (lease.state !== "ACTIVE" || isOverdue(lease, now))) {
+    return { lease, renewal: "ALREADY_ENDED", now };
+  }
+  // Never earlier than before, except that in a pool that drains no lease outlives the deadline.
+  const wanted = Math.max(now.getTime() + ttlMs, lease.expiresAt?.getTime() ?? 0);
+  const until = new Date(Math.min(wanted, drainDeadlines.get(key)?.getTime() ?? Infinity));
+  return { lease: extend(capacity, lease, until), renewal: "RENEWED", now };
 }

@@ -1,19 +1,26 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/execution_capacity_service_pb";
 import { callUnits } from "./call-unit.ts";
+import { usageRoutes } from "./capacity-usage.ts";
 import type { Context } from "./context.ts";
+import { explainRoutes } from "./explain-capacity.ts";
+import type { LeaseDesk } from "./lease-desk.ts";
+import { leaseQueryRoutes } from "./lease-queries.ts";
 import { leaseRoutes } from "./leases.ts";
 import { poolRoutes } from "./pools.ts";
 import { quotaRoutes } from "./quotas.ts";
 
 /** Every RPC of the service. */
-export function routes(context: Context): (router: ConnectRouter) => void {
+export function routes(context: Context, desk: LeaseDesk): (router: ConnectRouter) => void {
   const units = callUnits(context);
   return (router) => {
     router.service(ExecutionCapacityService, {
       ...poolRoutes(context, units),
       ...quotaRoutes(context, units),
-      ...leaseRoutes(context, units),
+      ...leaseRoutes(context, desk, units),
+      ...leaseQueryRoutes(context),
+      ...usageRoutes(context),
+      ...explainRoutes(context),
     });
   };
 }

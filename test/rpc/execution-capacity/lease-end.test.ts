@@ -2,8 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/
 import { Code } from "@connectrpc/connect";
 import { RenewLeaseResponse_Result as Renewal } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
 import { LeaseState, ReleaseReason } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { leaseExpiry } from "@runtime-cloud/execution-capacity/overdue-leases";
-import { END_BATCH } from "@runtime-cloud/execution-capacity/settle";
+import { BATCH, leaseExpiry } from "@runtime-cloud/execution-capacity/overdue-leases";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import {
@@ -57,8 +56,8 @@ async function pastExpiry(leaseId: string): Promise<void> {
 test("ends a lease that isn't renewed, and charges its seconds once", async () => {
   const { leaseId } = await held(short);
   await pastExpiry(leaseId);
-  expect(await runOut(leaseExpiry(service.context))).toContain(leaseId);
-  expect(await runOut(leaseExpiry(service.context))).toEqual([]);
+  expect(await runOut(leaseExpiry(service.context, service.desk))).toContain(leaseId);
+  expect(await runOut(leaseExpiry(service.context, service.desk))).toEqual([]);
   const lease = await leaseOf(leaseId);
   expect(lease).toMatchObject({ state: LeaseState.EXPIRED, releaseReason: ReleaseReason.TTL, executionSeconds: 1n });
   expect((await released()).map(({ data }) => data)).toEqual([
@@ -70,8 +69,8 @@ test("grants to the waiter in the transaction that ends an overdue lease", async
   const { leaseId } = await held();
   const waiter = await held(patiently);
   await service.database.$executeRaw`
-    UPDATE capacity_lease SET expires_at = clock_timestamp() WHERE id = ${leaseId}::uuid`;
-  expect(await runOut(leaseExpiry(service.context))).toEqual([leaseId]);
+    UPDATE capacity_lease SET expires_at = clock_timestamp(), due_at = clock_timestamp() WHERE id = ${leaseId}::uuid`;
+  expect(await runOut(leaseExpiry(service.context, service.desk))).toEqual([leaseId]);
   expect((await leaseOf(waiter.leaseId))?.state).toBe(LeaseState.ACTIVE);
   const written = await service.database.$queryRaw<{ transactions: bigint }[]>`
     SELECT count(DISTINCT xmin::text) AS transactions FROM transition
@@ -114,7 +113,7 @@ test("never revives a lease that is overdue or has ended", async () => {
   const overdue = await renew();
   expect(overdue).toMatchObject({ result: Renewal.ALREADY_ENDED });
   expect(overdue.ttl).toBeUndefined();
-  await runOut(leaseExpiry(service.context));
+  await runOut(leaseExpiry(service.context, service.desk));
   expect(await renew()).toMatchObject({ result: Renewal.ALREADY_ENDED, lease: { state: LeaseState.EXPIRED } });
 });
 
@@ -154,18 +153,18 @@ test("revokes a lease against its holder, once", async () => {
 });
 
 test("ends overdue leases in bounded transactions, each once, and says which", async () => {
-  const count = END_BATCH + 5;
+  const count = BATCH + 5;
   await tenant.setWorkerPool(staticPool("build", count));
   const leaseIds = (await Promise.all(Array.from({ length: count }, () => held()))).map(({ leaseId }) => leaseId);
   await service.database.$executeRaw`
-    UPDATE capacity_lease SET expires_at = clock_timestamp() WHERE tenant_id = ${tenantId}`;
+    UPDATE capacity_lease SET expires_at = clock_timestamp(), due_at = clock_timestamp() WHERE tenant_id = ${tenantId}`;
 
-  const batches = [await leaseExpiry(service.context).run(), await leaseExpiry(service.context).run()];
-  expect(batches.map(({ ended, more }) => [ended.length, more])).toEqual([
-    [END_BATCH, true],
-    [5, true],
-  ]);
-  expect(batches.flatMap(({ ended }) => ended).sort()).toEqual(leaseIds.sort());
-  expect(await leaseExpiry(service.context).run()).toEqual({ ended: [] });
+  const ended = await runOut(leaseExpiry(service.context, service.desk));
+  expect([...ended].sort()).toEqual(leaseIds.sort());
+  const transactions = await service.database.$queryRaw<{ ended: number }[]>`
+    SELECT count(*)::int AS ended FROM transition
+    WHERE tenant_id = ${tenantId} AND event = 'expire' GROUP BY xmin::text ORDER BY 1 DESC`;
+  expect(transactions).toEqual([{ ended: BATCH }, { ended: 5 }]);
+  expect(await runOut(leaseExpiry(service.context, service.desk))).toEqual([]);
   expect(await released()).toHaveLength(count);
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { PoolKind, QuotaState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
+import { CapacityResource, PoolKind, QuotaState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import {
   attempt,
@@ -71,15 +71,19 @@ test("accepts limits below the use: evicts nobody, shows the overhang, grants no
   expect(await code(tenant.acquireLease(attempt("build")))).toBeUndefined();
 });
 
-test("charges by the kind of pool: runs, sandboxes or neither", async () => {
+test("charges by the kind of pool, and in a GENERAL one as the request names", async () => {
   await tenant.setWorkerPool(staticPool("runs", 9));
   await tenant.setWorkerPool({ ...staticPool("hosts", 9), kind: PoolKind.SANDBOX_HOSTS });
   await tenant.setWorkerPool({ ...staticPool("any", 9), kind: PoolKind.GENERAL });
-  await tenant.setQuota({ concurrentRuns: 1, concurrentSandboxes: 2 });
+  await tenant.setQuota({ concurrentRuns: 3, concurrentSandboxes: 2 });
   await tenant.acquireLease(attempt("runs"));
   await tenant.acquireLease(attempt("hosts", { units: 2 }));
-  await tenant.acquireLease(attempt("any", { units: 5 }));
-  expect((await tenant.getQuota({})).quota).toMatchObject({ usedRuns: 1, usedSandboxes: 2 });
+  await tenant.acquireLease({ ...attempt("any", { units: 2 }), resource: CapacityResource.RUNS });
+  expect((await tenant.getQuota({})).quota).toMatchObject({ usedRuns: 3, usedSandboxes: 2 });
+  expect(await code(tenant.acquireLease(attempt("any")))).toBe(Code.InvalidArgument);
+  expect(await code(tenant.acquireLease({ ...attempt("runs"), resource: CapacityResource.SANDBOXES }))).toBe(
+    Code.InvalidArgument,
+  );
   expect(await code(tenant.acquireLease(attempt("runs")))).toBe(Code.ResourceExhausted);
   expect(await code(tenant.acquireLease(attempt("hosts")))).toBe(Code.ResourceExhausted);
 });

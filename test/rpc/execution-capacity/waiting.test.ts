@@ -166,8 +166,9 @@ test("withdraws a holder whose patience is over, announces nothing of it, and se
   expect([await stateOf(impatient), await stateOf(behind)]).toEqual(["WAITING", "WAITING"]);
   expect(service.armed.at(-1)).toMatchObject({ kind: "wait-over", label: { pool: "build" } });
   await service.database.$executeRaw`
-    UPDATE capacity_lease SET wait_deadline = clock_timestamp() WHERE id = ${impatient}::uuid`;
-  expect(await runOut(waitOver(service.context))).toEqual([impatient]);
+    UPDATE capacity_lease SET wait_deadline = clock_timestamp(), due_at = clock_timestamp()
+    WHERE id = ${impatient}::uuid`;
+  expect(await runOut(waitOver(service.context, service.desk))).toEqual([impatient]);
   expect([await stateOf(impatient), await stateOf(behind)]).toEqual(["CANCELLED", "ACTIVE"]);
   expect((await service.announced(tenantId)).map(({ event }) => event)).not.toContain("CapacityLeaseReleased");
 });

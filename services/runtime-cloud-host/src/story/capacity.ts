@@ -1,5 +1,11 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
-import type { CapacityLease } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
+import type {
+  AcquireLeaseRequestSchema,
+  CapacityLease,
+  LeaseResult,
+} from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
+import { ExplainCapacityResponse_Outcome as Outcome } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/usage_pb";
 import { AttemptOutcomeRecordedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/run_control_pb";
 import {
   LeaseState,
@@ -10,6 +16,7 @@ import {
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { AttemptOutcome } from "@runtime-cloud/contracts/runtimecloud/types/v1/run_control_pb";
 import { eventually } from "./eventually.ts";
+import { openLeaseSession } from "./lease-session.ts";
 import { expect } from "./narrator.ts";
 import type { Stage } from "./stage.ts";
 
@@ -18,12 +25,12 @@ const LONG_TTL_SECONDS = 600n;
 const SHORT_TTL_SECONDS = 3n;
 const LATENESS_MS = 2_000;
 
-/** Leases up to the limit, a holder that waits, one that ends, one that is forgotten. */
+/** Leases up to the limit, a holder that waits, one that ends, one that is forgotten: by a batch, a session and a watch. */
 export async function capacityIsSharedFairly(stage: Stage): Promise<void> {
   const { narrator, capacity, tenantId } = stage;
   const poolId = `runs-${tenantId}`;
   narrator.chapter("5. Attempts compete for worker slots");
-  const acquire = acquiring(stage, poolId);
+  const attempt = attemptsOf(stage, poolId);
 
   await narrator.step(`SetQuota: ${LIMIT} concurrent runs; SetWorkerPool: a static pool of 4 slots`, async () => {
     await capacity.setQuota({ concurrentRuns: LIMIT, concurrentSandboxes: 1 });
@@ -32,11 +39,15 @@ export async function capacityIsSharedFairly(stage: Stage): Promise<void> {
       kind: PoolKind.RUN_WORKERS,
       scaling: PoolScaling.STATIC,
       size: 4,
+      labels: { zone: "a" },
     });
     expect(pool?.state === PoolState.ACTIVE && pool.currentSize === 4, "the pool is not ACTIVE with 4 slots");
   });
-  const [first, second] = await narrator.step("leases are granted up to the limit, with rising tokens", async () => {
-    const granted = [await acquire(stage.newId()), await acquire(stage.newId(), SHORT_TTL_SECONDS)] as const;
+  const [first, second] = await narrator.step("BatchLeases grants up to the limit, with rising tokens", async () => {
+    const { results } = await capacity.batchLeases({
+      operations: [acquiring(attempt(LONG_TTL_SECONDS)), acquiring(attempt(SHORT_TTL_SECONDS))],
+    });
+    const granted = [leaseOf(results[0]), leaseOf(results[1])] as const;
     expect(
       granted.every(({ state }) => state === LeaseState.ACTIVE),
       "a lease below the limit was not granted",
@@ -44,12 +55,24 @@ export async function capacityIsSharedFairly(stage: Stage): Promise<void> {
     expect(tokenOf(granted[1]) > tokenOf(granted[0]), "the second token is not larger than the first");
     return granted;
   });
-  const waiter = await narrator.step("the next holder waits, for TENANT_QUOTA, as number 1", async () => {
-    const lease = await acquire(stage.newId());
-    expect(lease.state === LeaseState.WAITING, `it is ${LeaseState[lease.state]}`);
-    expect(lease.waiting?.reason === WaitReason.TENANT_QUOTA, `its reason is ${lease.waiting?.reason}`);
-    expect(lease.waiting.position === 1, `its position is ${lease.waiting.position}`);
-    return lease;
+  const session = openLeaseSession(stage);
+  const [waiter, results] = await narrator.step(
+    "in a LeaseSession the next holder, for any pool of zone a, waits for TENANT_QUOTA, as number 1",
+    async () => {
+      const { poolId: _, ...anywhere } = attempt(LONG_TTL_SECONDS);
+      const selector = { kind: PoolKind.RUN_WORKERS, labels: { zone: "a" } };
+      const answers = session.send(acquiring({ ...anywhere, selector }));
+      const lease = leaseOf((await answers.next()).value);
+      expect(lease.state === LeaseState.WAITING, `it is ${LeaseState[lease.state]}`);
+      expect(lease.waiting?.reason === WaitReason.TENANT_QUOTA, `its reason is ${lease.waiting?.reason}`);
+      expect(lease.waiting.position === 1, `its position is ${lease.waiting.position}`);
+      return [lease, answers] as const;
+    },
+  );
+  await narrator.step("ExplainCapacity says what one more would get, and why", async () => {
+    const { outcome, explanation } = await capacity.explainCapacity({ acquire: attempt(LONG_TTL_SECONDS) });
+    expect(outcome === Outcome.WAITS, `it says ${Outcome[outcome]}`);
+    expect(explanation.includes(`concurrentRuns=${LIMIT}`), `it says: ${explanation}`);
   });
   await narrator.step("QuotaExceeded goes out, once", () =>
     eventually("QuotaExceeded", () => {
@@ -58,22 +81,25 @@ export async function capacityIsSharedFairly(stage: Stage): Promise<void> {
     }),
   );
   await narrator.step(
-    "AttemptOutcomeRecorded releases the first, and the waiter has it with a larger token",
+    "AttemptOutcomeRecorded releases the first, and the session hears that the waiter has it, with a larger token",
     async () => {
       await stage.controlPlane.announce(
         AttemptOutcomeRecordedSchema,
         { id: first.holderId, tenantId, projectId: stage.projectId },
         { runId: stage.newId(), stepId: stage.newId(), attemptId: first.holderId, outcome: AttemptOutcome.SUCCEEDED },
       );
-      const granted = await leaseIn(stage, waiter.leaseId, LeaseState.ACTIVE);
+      const granted = leaseOf((await results.next()).value);
+      expect(granted.state === LeaseState.ACTIVE, `it is ${LeaseState[granted.state]}`);
       await leaseIn(stage, first.leaseId, LeaseState.RELEASED);
       expect(tokenOf(granted) > tokenOf(second), "the waiter's token is not larger than all before it");
+      await session.close();
     },
   );
   await narrator.step(
-    `the second is left to expire, and is EXPIRED within ${LATENESS_MS / 1_000} s of its instant`,
+    `WatchLease follows the second, which nobody renews, to its end, EXPIRED within ${LATENESS_MS / 1_000} s of its instant`,
     async () => {
-      const ended = await leaseIn(stage, second.leaseId, LeaseState.EXPIRED);
+      const ended = await lastOf(stage, second.leaseId);
+      expect(ended.state === LeaseState.EXPIRED, `it is ${LeaseState[ended.state]}`);
       expect(ended.endedAt !== undefined && ended.expiresAt !== undefined, "it has no instants");
       const latenessMs = timestampDate(ended.endedAt).getTime() - timestampDate(ended.expiresAt).getTime();
       expect(latenessMs >= 0 && latenessMs <= LATENESS_MS, `it was ${latenessMs} ms late`);
@@ -93,30 +119,42 @@ export async function capacityIsSharedFairly(stage: Stage): Promise<void> {
       );
     },
   );
-  await narrator.step("the database counts what is leased, and not one unit more", async () => {
-    const { rows } = await stage.databases["execution-capacity"].query<{ used: number; leased: number }>(
-      `SELECT used, (SELECT coalesce(sum(units), 0)::int FROM capacity_lease l
-                     WHERE l.tenant_id = p.tenant_id AND l.pool_id = p.id AND l.state = 'ACTIVE') AS leased
-       FROM worker_pool p WHERE tenant_id = $1 AND id = $2`,
-      [tenantId, poolId],
-    );
-    expect(rows[0]?.used === 1 && rows[0].leased === 1, `used ${rows[0]?.used}, leased ${rows[0]?.leased}`);
+  await narrator.step("GetCapacityUsage counts what is leased, and not one unit more", async () => {
+    const { tenant } = await capacity.getCapacityUsage({});
+    const { pool } = await capacity.getWorkerPool({ poolId });
+    expect(tenant?.runs?.used === 1 && pool?.used === 1, `used ${tenant?.runs?.used}, in the pool ${pool?.used}`);
   });
 }
 
-function acquiring({ capacity, projectId }: Stage, poolId: string) {
-  return async (holderId: string, ttlSeconds = LONG_TTL_SECONDS): Promise<CapacityLease> => {
-    const { lease } = await capacity.acquireLease({
-      poolId,
-      projectId,
-      holderKind: "Attempt",
-      holderId,
-      ttl: { seconds: ttlSeconds },
-      wait: { seconds: 60n },
-    });
-    expect(lease !== undefined, "AcquireLease answered no lease");
-    return lease;
-  };
+/** Each call is for an attempt of its own. */
+function attemptsOf({ projectId, newId }: Stage, poolId: string) {
+  return (ttlSeconds: bigint) => ({
+    poolId,
+    projectId,
+    holderKind: "Attempt",
+    holderId: newId(),
+    ttl: { seconds: ttlSeconds },
+    wait: { seconds: 60n },
+  });
+}
+
+function acquiring(value: MessageInitShape<typeof AcquireLeaseRequestSchema>) {
+  return { operation: { case: "acquire", value } } as const;
+}
+
+function leaseOf(answer: LeaseResult | undefined): CapacityLease {
+  const { result } = answer ?? {};
+  if (result?.case === "error") throw new Error(result.value.message);
+  expect(result?.value?.lease !== undefined, "no lease was answered");
+  return result.value.lease;
+}
+
+/** Follows a lease until it has ended. */
+async function lastOf({ capacity }: Stage, leaseId: string): Promise<CapacityLease> {
+  let last: CapacityLease | undefined;
+  for await (const { lease } of capacity.watchLease({ leaseId })) last = lease;
+  expect(last !== undefined, "nothing was told of it");
+  return last;
 }
 
 function leaseIn({ capacity }: Stage, leaseId: string, state: LeaseState): Promise<CapacityLease> {

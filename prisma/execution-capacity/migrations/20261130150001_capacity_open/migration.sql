@@ -1,0 +1,245 @@
+-- Room on their pages for the rows that are updated all the time, so that no index has to follow.
+ALTER TABLE "worker_pool" SET (fillfactor = 50);
+ALTER TABLE "scope_usage" SET (fillfactor = 50);
+ALTER TABLE "fair_share" SET (fillfactor = 50);
+ALTER TABLE "capacity_lease" SET (fillfactor = 85);
+
+CREATE TYPE pool_key AS (tenant_id text, id text);
+
+-- Takes the locks under which capacity changes and tells what is there, read once they are held. The one order of locks
+-- is: pools by key, then tenants (their rows of scope_usage, which stand for their projects' rows too), then leases.
+--
+-- Locked are the claimed pools; those where a claimed tenant waits, since its quota may come free; those whose waiters
+-- may take several pools, all together; and the tenants that are claimed or wait in one of these. Which pools these are
+-- is read before their locks and again after: where somebody has changed it meanwhile, it fails as a lost race does.
+--
+-- `renewed` are leases that are only read: a renewal changes nothing that is counted.
+CREATE FUNCTION capacity_open(
+    lease_tenants text[], lease_ids uuid[],
+    renewed_tenants text[], renewed_ids uuid[],
+    named_tenants text[], named_pools text[],
+    pool_tenants text[], pool_ids text[],
+    scope_tenants text[], scope_projects text[],
+    holder_tenants text[], holder_kinds text[], holder_ids text[]
+) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+    claimed pool_key[];
+    locked pool_key[];
+    claimed_tenants text[];
+    locked_tenants text[];
+    overdue uuid[];
+    instant timestamptz;
+    uncovered bool;
+    answer json;
+BEGIN
+    claimed := ARRAY(
+        SELECT (lease.pool_tenant_id, lease.pool_id)::pool_key
+        FROM unnest(lease_tenants, lease_ids) AS wanted (tenant_id, id)
+        JOIN capacity_lease lease ON lease.tenant_id = wanted.tenant_id AND lease.id = wanted.id
+        UNION
+        SELECT (place.pool_tenant_id, place.pool_id)::pool_key
+        FROM unnest(lease_tenants, lease_ids) AS wanted (tenant_id, id)
+        JOIN queue_place place ON place.tenant_id = wanted.tenant_id AND place.lease_id = wanted.id
+        UNION
+        SELECT (place.pool_tenant_id, place.pool_id)::pool_key
+        FROM unnest(holder_tenants, holder_kinds, holder_ids) AS holder (tenant_id, kind, id)
+        JOIN capacity_lease lease ON lease.tenant_id = holder.tenant_id AND lease.holder_kind = holder.kind
+            AND lease.holder_id = holder.id AND (lease.state = 'WAITING' OR lease.state = 'ACTIVE')
+        LEFT JOIN queue_place waiting ON waiting.tenant_id = lease.tenant_id AND waiting.lease_id = lease.id
+        CROSS JOIN LATERAL (VALUES
+            (lease.pool_tenant_id, lease.pool_id), (waiting.pool_tenant_id, waiting.pool_id)
+        ) AS place (pool_tenant_id, pool_id)
+        WHERE place.pool_id IS NOT NULL
+        UNION
+        SELECT (tenant_id, id)::pool_key FROM unnest(pool_tenants, pool_ids) AS pool (tenant_id, id)
+        UNION
+        SELECT (pool.tenant_id, pool.id)::pool_key
+        FROM (SELECT DISTINCT tenant_id, pool_id FROM unnest(named_tenants, named_pools) AS named (tenant_id, pool_id)) named
+        CROSS JOIN LATERAL (
+            SELECT own.tenant_id, own.id FROM worker_pool own
+            WHERE own.tenant_id = named.tenant_id AND own.id = named.pool_id
+            UNION ALL
+            SELECT other.tenant_id, other.id FROM worker_pool other WHERE other.shared AND other.id = named.pool_id
+            LIMIT 1
+        ) pool (tenant_id, id)
+    );
+    claimed_tenants := ARRAY(
+        SELECT unnest(scope_tenants) UNION SELECT unnest(lease_tenants) UNION SELECT unnest(holder_tenants));
+    locked := capacity_pools_involved(claimed, claimed_tenants);
+    PERFORM FROM worker_pool WHERE (tenant_id, id) IN (SELECT * FROM unnest(locked))
+    ORDER BY tenant_id, id FOR NO KEY UPDATE;
+
+    -- Whose time is over in these pools holds nobody else up; but for those who wait elsewhere, which isn't locked.
+    overdue := ARRAY(
+        SELECT lease.id FROM unnest(locked) AS pool
+        CROSS JOIN LATERAL (
+            SELECT tenant_id, id FROM capacity_lease
+            WHERE pool_tenant_id = pool.tenant_id AND pool_id = pool.id AND (state = 'WAITING' OR state = 'ACTIVE')
+                AND due_at <= clock_timestamp() AND coalesce(expires_at, wait_deadline) <= clock_timestamp()
+            ORDER BY due_at LIMIT 20
+        ) lease
+        WHERE NOT EXISTS (
+            SELECT FROM fair_share flow
+            WHERE flow.tenant_id = lease.tenant_id AND flow.waiting > 0
+                AND (flow.pool_tenant_id, flow.pool_id) NOT IN (SELECT * FROM unnest(locked))
+        )
+    );
+    locked_tenants := ARRAY(
+        SELECT unnest(claimed_tenants)
+        UNION
+        SELECT flow.tenant_id FROM unnest(locked) AS pool
+        JOIN fair_share flow ON flow.pool_tenant_id = pool.tenant_id AND flow.pool_id = pool.id
+        WHERE flow.project_id = '' AND flow.waiting > 0
+        UNION
+        SELECT lease.tenant_id FROM unnest(locked) AS pool
+        JOIN capacity_lease lease ON lease.pool_tenant_id = pool.tenant_id AND lease.pool_id = pool.id
+            AND (state = 'WAITING' OR state = 'ACTIVE')
+        WHERE lease.id = ANY (overdue) AND lease.due_at <= clock_timestamp()
+    );
+    INSERT INTO scope_usage (tenant_id, project_id)
+    SELECT tenant_id, project_id FROM (
+        SELECT * FROM unnest(scope_tenants, scope_projects)
+        UNION SELECT tenant_id, '' FROM unnest(locked_tenants) AS tenant (tenant_id)
+    ) scope (tenant_id, project_id)
+    WHERE NOT EXISTS (
+        SELECT FROM scope_usage known WHERE known.tenant_id = scope.tenant_id AND known.project_id = scope.project_id)
+    ORDER BY 1, 2 ON CONFLICT DO NOTHING;
+    PERFORM FROM scope_usage WHERE tenant_id = ANY (locked_tenants) AND project_id = ''
+    ORDER BY tenant_id FOR NO KEY UPDATE;
+
+    instant := date_trunc('milliseconds', clock_timestamp());
+    WITH lease AS (
+        SELECT lease.* FROM unnest(lease_tenants, lease_ids) AS wanted (tenant_id, id)
+        JOIN capacity_lease lease ON lease.tenant_id = wanted.tenant_id AND lease.id = wanted.id
+        UNION
+        SELECT lease.* FROM unnest(holder_tenants, holder_kinds, holder_ids) AS holder (tenant_id, kind, id)
+        JOIN capacity_lease lease ON lease.tenant_id = holder.tenant_id AND lease.holder_kind = holder.kind
+            AND lease.holder_id = holder.id AND (state = 'WAITING' OR state = 'ACTIVE')
+        UNION
+        SELECT lease.* FROM unnest(locked) AS pool
+        JOIN capacity_lease lease ON lease.pool_tenant_id = pool.tenant_id AND lease.pool_id = pool.id
+            AND (state = 'WAITING' OR state = 'ACTIVE')
+        WHERE lease.id = ANY (overdue) AND lease.due_at <= instant
+    ), place AS (
+        SELECT place.* FROM lease JOIN queue_place place ON place.tenant_id = lease.tenant_id AND place.lease_id = lease.id
+        WHERE lease.state = 'WAITING'
+    ), charged AS (
+        SELECT * FROM unnest(scope_tenants, scope_projects) AS scope (tenant_id, project_id)
+        UNION SELECT tenant_id, project_id FROM lease
+    )
+    SELECT NOT (locked @> capacity_pools_involved(claimed, claimed_tenants))
+        OR EXISTS (SELECT FROM lease WHERE (state = 'WAITING' OR state = 'ACTIVE')
+            AND NOT (pool_tenant_id, pool_id)::pool_key = ANY (locked))
+        OR EXISTS (SELECT FROM place WHERE NOT (pool_tenant_id, pool_id)::pool_key = ANY (locked)),
+    json_build_object(
+        'now', instant,
+        'pools', (
+            SELECT json_agg(pool) FROM worker_pool pool WHERE (tenant_id, id) IN (SELECT * FROM unnest(locked))),
+        'leases', (SELECT json_agg(lease) FROM lease),
+        'overdue', overdue,
+        'renewed', (
+            SELECT json_agg(json_build_object('lease', lease, 'drain_deadline',
+                CASE pool.state WHEN 'DRAINING' THEN pool.drain_deadline END))
+            FROM unnest(renewed_tenants, renewed_ids) AS wanted (tenant_id, id)
+            JOIN capacity_lease lease ON lease.tenant_id = wanted.tenant_id AND lease.id = wanted.id
+            JOIN worker_pool pool ON pool.tenant_id = lease.pool_tenant_id AND pool.id = lease.pool_id),
+        'scopes', (
+            SELECT json_agg(json_build_object('usage', usage, 'quota', quota))
+            FROM (SELECT * FROM charged UNION SELECT tenant_id, '' FROM charged) scope
+            JOIN scope_usage usage ON usage.tenant_id = scope.tenant_id AND usage.project_id = scope.project_id
+            LEFT JOIN quota ON quota.tenant_id = scope.tenant_id AND quota.project_id = scope.project_id
+                AND quota.state = 'ACTIVE'),
+        'flows', (
+            SELECT json_agg(flow) FROM unnest(locked) AS pool
+            JOIN (SELECT * FROM charged UNION SELECT tenant_id, '' FROM charged) scope ON true
+            JOIN fair_share flow ON flow.pool_tenant_id = pool.tenant_id AND flow.pool_id = pool.id
+                AND flow.tenant_id = scope.tenant_id AND flow.project_id = scope.project_id),
+        'ended', (
+            SELECT json_agg(ended) FROM unnest(holder_tenants, holder_kinds, holder_ids) AS holder (tenant_id, kind, id)
+            JOIN ended_holder ended ON ended.tenant_id = holder.tenant_id AND ended.holder_kind = holder.kind
+                AND ended.holder_id = holder.id),
+        'places', (SELECT json_agg(place) FROM place)
+    ) INTO uncovered, answer;
+    IF uncovered THEN
+        RAISE EXCEPTION 'somebody came to hold or to wait in another pool meanwhile'
+            USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN answer;
+END $$;
+
+-- The claimed pools, and those that a change in them may reach.
+CREATE FUNCTION capacity_pools_involved(claimed pool_key[], tenants text[]) RETURNS pool_key[] LANGUAGE plpgsql AS $$
+DECLARE
+    reached pool_key[];
+BEGIN
+    reached := claimed || ARRAY(
+        SELECT DISTINCT (pool_tenant_id, pool_id)::pool_key FROM fair_share
+        WHERE tenant_id = ANY (tenants) AND waiting > 0 AND project_id = ''
+            AND NOT (pool_tenant_id, pool_id)::pool_key = ANY (claimed));
+    IF EXISTS (
+        SELECT FROM worker_pool WHERE (tenant_id, id) IN (SELECT * FROM unnest(reached)) AND selecting > 0
+    ) THEN
+        reached := reached || ARRAY(
+            SELECT (tenant_id, id)::pool_key FROM worker_pool
+            WHERE selecting > 0 AND NOT (tenant_id, id)::pool_key = ANY (reached));
+    END IF;
+    RETURN reached;
+END $$;
+
+-- The head of a pool's fair queue: tenants in the order of their virtual time, and in each its projects, as far as `page`
+-- grants can reach; of each project its first waiters. Those whose quota is used up, as far as the kind of pool tells by
+-- which resource, come last; tenants that the pool no longer accepts don't come.
+CREATE FUNCTION capacity_queue(of_tenant text, of_pool text, resource text, page int) RETURNS json
+LANGUAGE sql AS $$
+    WITH tenant AS MATERIALIZED (
+        SELECT flow, usage, quota, flow.tenant_id, blocked
+        FROM worker_pool pool
+        JOIN fair_share flow ON flow.pool_tenant_id = pool.tenant_id AND flow.pool_id = pool.id
+        JOIN scope_usage usage ON usage.tenant_id = flow.tenant_id AND usage.project_id = ''
+        LEFT JOIN quota ON quota.tenant_id = flow.tenant_id AND quota.project_id = '' AND quota.state = 'ACTIVE'
+        CROSS JOIN LATERAL coalesce(CASE resource WHEN 'RUNS' THEN usage.used_runs >= quota.concurrent_runs
+            WHEN 'SANDBOXES' THEN usage.used_sandboxes >= quota.concurrent_sandboxes END, false) AS blocked
+        WHERE pool.tenant_id = of_tenant AND pool.id = of_pool AND (pool.shared OR flow.tenant_id = of_tenant)
+            AND flow.project_id = '' AND flow.waiting > 0
+        ORDER BY blocked, flow.virtual_time, flow.tenant_id LIMIT page
+    ), project AS MATERIALIZED (
+        SELECT inside.*, count(*) OVER () AS projects
+        FROM tenant CROSS JOIN LATERAL (
+            SELECT own_flow AS flow, own_usage AS usage, own_quota AS quota, own_flow.tenant_id, own_flow.project_id,
+                own_blocked AS blocked
+            FROM fair_share own_flow
+            JOIN scope_usage own_usage
+                ON own_usage.tenant_id = own_flow.tenant_id AND own_usage.project_id = own_flow.project_id
+            LEFT JOIN quota own_quota ON own_quota.tenant_id = own_flow.tenant_id
+                AND own_quota.project_id = own_flow.project_id AND own_quota.state = 'ACTIVE'
+            CROSS JOIN LATERAL coalesce(CASE resource
+                WHEN 'RUNS' THEN own_usage.used_runs >= own_quota.concurrent_runs
+                WHEN 'SANDBOXES' THEN own_usage.used_sandboxes >= own_quota.concurrent_sandboxes END, false) AS own_blocked
+            WHERE own_flow.pool_tenant_id = of_tenant AND own_flow.pool_id = of_pool
+                AND own_flow.tenant_id = tenant.tenant_id AND own_flow.project_id <> '' AND own_flow.waiting > 0
+            ORDER BY own_blocked, own_flow.virtual_time, own_flow.project_id LIMIT page
+        ) inside
+    )
+    SELECT json_build_object(
+        'tenants', (
+            SELECT json_agg(json_build_object('flow', flow, 'usage', usage, 'quota', quota, 'blocked', blocked))
+            FROM tenant),
+        'projects', (
+            SELECT json_agg(json_build_object('flow', flow, 'usage', usage, 'quota', quota, 'blocked', blocked,
+                'waiters', (
+                    SELECT json_agg(json_build_object('lease', lease, 'places', CASE WHEN first.selecting THEN (
+                        SELECT json_agg(place) FROM queue_place place
+                        WHERE place.tenant_id = first.tenant_id AND place.lease_id = first.lease_id) END)
+                        ORDER BY first.priority DESC, first.arrival)
+                    FROM (
+                        SELECT * FROM queue_place
+                        WHERE pool_tenant_id = of_tenant AND pool_id = of_pool
+                            AND tenant_id = project.tenant_id AND project_id = project.project_id
+                        ORDER BY priority DESC, arrival
+                        LIMIT greatest(1, ceil(2.0 * page / project.projects))
+                    ) first
+                    JOIN capacity_lease lease ON lease.tenant_id = first.tenant_id AND lease.id = first.lease_id
+                )))
+            FROM project)
+    )
+$$;

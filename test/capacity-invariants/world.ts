@@ -1,0 +1,80 @@
+import { openDatabase } from "@runtime-cloud/service-kit/database";
+import type pg from "pg";
+import { PrismaClient } from "../../services/execution-capacity/generated/prisma/client.ts";
+import { testDatabase } from "../_support/database.ts";
+import { installCommitGuards } from "./commit-guards.ts";
+import { type LiveRow } from "./memory.ts";
+import { seenRow } from "./answers.ts";
+import { type ServiceProcess, startProcess } from "./service-process.ts";
+
+/** Two processes of the service on one database, whose commits are guarded. */
+export interface World {
+  processes: readonly [ServiceProcess, ServiceProcess];
+  /** For looking and for letting time go by: apart from the processes' connections. */
+  database: pg.Pool;
+  /** What the guards found so far. */
+  broken: readonly string[];
+  /** The leases that live, while nothing is under way. */
+  live(): Promise<LiveRow[]>;
+  /** Cuts the connections that are in use now, and some of the others. */
+  cutConnections(): Promise<void>;
+  /** Forgets all that ever happened. */
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const FIVE_MINUTES_MS = 300_000;
+/** What lasts less may end before a burst does. */
+const LASTING_MS = 25_000;
+
+/** Their clocks are wrong by five minutes, one in either direction (I14), unless others are given. */
+export async function openWorld(
+  clockSkewsMs: readonly [number, number] = [FIVE_MINUTES_MS, -FIVE_MINUTES_MS],
+): Promise<World> {
+  const test = await testDatabase("execution-capacity");
+  const own = openDatabase(
+    { url: test.url, applicationName: "observer", maxConnections: 2, onError: () => undefined },
+    (adapter) => new PrismaClient({ adapter }),
+  );
+  await installCommitGuards(own.pool);
+  const broken: string[] = [];
+  const process = (clockSkewMs: number) =>
+    startProcess({ database: test, clockSkewMs, onBroken: (text) => void broken.push(text) });
+  const [first, second] = clockSkewsMs;
+  const processes = [await process(first), await process(second)] as const;
+
+  return {
+    processes,
+    database: own.pool,
+    broken,
+    async live() {
+      const rows = await own.client.capacityLease.findMany({ where: { state: { in: ["WAITING", "ACTIVE"] } } });
+      const [clock] = (await own.pool.query<{ now: Date }>("SELECT clock_timestamp() AS now")).rows;
+      const soon = (clock?.now.getTime() ?? Infinity) + LASTING_MS;
+      return rows.map((row) => ({
+        seen: seenRow(row),
+        holder: { tenantId: row.tenantId, holderKind: row.holderKind, holderId: row.holderId },
+        resource: row.resource,
+        lasting: ((row.state === "ACTIVE" ? row.expiresAt : row.waitDeadline)?.getTime() ?? 0) > soon,
+      }));
+    },
+    async cutConnections() {
+      await own.pool.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name <> 'observer' AND pid <> pg_backend_pid()
+           AND (state <> 'idle' OR random() < 0.3)`,
+      );
+    },
+    async clear() {
+      await own.pool.query(
+        `TRUNCATE worker_pool, pool_label, quota, scope_usage, capacity_lease, past_lease, queue_place, waiter_selector,
+           fair_share, ended_holder, outbox_message, unsequenced_event, inbox_receipt, transition, idempotency_key`,
+      );
+    },
+    async close() {
+      for (const service of processes) await service.close();
+      await own.close();
+      await test.drop();
+    },
+  };
+}
