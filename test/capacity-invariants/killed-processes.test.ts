@@ -14,7 +14,6 @@ import { brokenHistory, brokenNow, leftOver } from "./invariants.ts";
 const CALLERS = 8;
 const LEASES_EACH = 10;
 const KILLS = 2;
-const REPEAT_MS = 50;
 const START_MS = 60_000;
 const TEST_MS = 120_000;
 

@@ -141,7 +141,7 @@ const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("deadlines") }) },
 );
 
-/** Runs of `operations` operations or a few more, in bursts of up to 64. */
+/** Runs of `operations` operations or a few more, in bursts of up to 96. */
 export function bursts({ operations, cuts }: { operations: number; cuts: boolean }): fc.Arbitrary<Burst[]> {
   const burst = fc.record({
     calls: fc.array(fc.record({ process: fc.nat({ max: 1 }), operation }), {
@@ -156,9 +156,9 @@ export function bursts({ operations, cuts }: { operations: number; cuts: boolean
   return fc.array(burst, { minLength: count, maxLength: count, size: "max" });
 }
 
-const LARGEST_BURST = 64;
-/** Below the mean of a burst's size, so that a run has no fewer operations than it was asked for. */
-const SMALL_MEAN = 38;
+const LARGEST_BURST = 96;
+/** Well below the mean of a burst's size, so that runs have no fewer operations than they were asked for. */
+const SMALL_MEAN = 52;
 /** One burst in so many. */
 const CUT_IN = 12;
 

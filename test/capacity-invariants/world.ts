@@ -1,3 +1,4 @@
+import { databaseNow } from "@runtime-cloud/eventing/database-clock";
 import { openDatabase } from "@runtime-cloud/service-kit/database";
 import type pg from "pg";
 import { PrismaClient } from "../../services/execution-capacity/generated/prisma/client.ts";
@@ -48,15 +49,21 @@ export async function openWorld(
     database: own.pool,
     broken,
     async live() {
-      const rows = await own.client.capacityLease.findMany({ where: { state: { in: ["WAITING", "ACTIVE"] } } });
-      const [clock] = (await own.pool.query<{ now: Date }>("SELECT clock_timestamp() AS now")).rows;
-      const soon = (clock?.now.getTime() ?? Infinity) + LASTING_MS;
-      return rows.map((row) => ({
-        seen: seenRow(row),
-        holder: { tenantId: row.tenantId, holderKind: row.holderKind, holderId: row.holderId },
-        resource: row.resource,
-        lasting: ((row.state === "ACTIVE" ? row.expiresAt : row.waitDeadline)?.getTime() ?? 0) > soon,
-      }));
+      const [rows, draining] = await Promise.all([
+        own.client.capacityLease.findMany({ where: { state: { in: ["WAITING", "ACTIVE"] } } }),
+        own.client.workerPool.findMany({ where: { state: "DRAINING" } }),
+      ]);
+      const soon = (await databaseNow(own.pool)).getTime() + LASTING_MS;
+      return rows.map((row) => {
+        const pool = draining.find(({ id, tenantId }) => id === row.poolId && tenantId === row.poolTenantId);
+        const ends = [row.state === "ACTIVE" ? row.expiresAt : row.waitDeadline, pool?.drainDeadline];
+        return {
+          seen: seenRow(row),
+          holder: { tenantId: row.tenantId, holderKind: row.holderKind, holderId: row.holderId },
+          resource: row.resource,
+          lasting: ends.every((end) => !end || end.getTime() > soon),
+        };
+      });
     },
     async cutConnections() {
       await own.pool.query(

@@ -51,7 +51,6 @@ export function openDatabase<Client extends { $disconnect(): Promise<void> }>(
   // hears ends the process.
   pool.on("connect", (connection) => connection.on("error", () => undefined));
   const adapter = new PrismaPg(pool, {
-    disposeExternalPool: true,
     onConnectionError: onError,
     statementNameGenerator: statementNames(),
   });
@@ -60,9 +59,9 @@ export function openDatabase<Client extends { $disconnect(): Promise<void> }>(
     client,
     pool,
     async close() {
+      // Prisma may connect, and so give up a connection attempt, more than once: the pool isn't its to end.
       await client.$disconnect();
-      // A client that never ran a query never took the pool over.
-      if (!pool.ending) await pool.end();
+      await pool.end();
     },
   };
 }

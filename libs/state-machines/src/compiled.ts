@@ -13,14 +13,15 @@ export function compiled<M extends AnyStateMachine>(machine: M): Decide<M>;
 export function compiled(machine: AnyStateMachine): Decide<AnyStateMachine> {
   const table = new Map(Object.entries(machine.states).map(([name, node]) => [name, waysOf(machine, name, node)]));
 
-  return (row, event) => {
-    const ways = table.get(String(row.state));
-    if (!ways) throw new Error(`${machine.id} has no state ${String(row.state)}`);
+  return (row: Columns & { state: string }, event: AnyEventObject) => {
+    const ways = table.get(row.state);
+    if (!ways) throw new Error(`${machine.id} has no state ${row.state}`);
     const candidates = ways.get(event.type);
     const way = candidates?.find(({ guard }) => guard(row, event));
-    if (!way) return { accepted: false, because: candidates ? "guard" : "not-in-this-state", allowed: [...ways.keys()] };
+    if (!way)
+      return { accepted: false, because: candidates ? "guard" : "not-in-this-state", allowed: [...ways.keys()] };
     const patch: Columns = {};
-    const emitted: unknown[] = [];
+    const emitted: AnyEventObject[] = [];
     let context: Columns = row;
     for (const act of way.actions) {
       const done = act(context, event);
@@ -51,7 +52,7 @@ interface Assigns {
 
 interface Emits {
   kind: "emits";
-  event: unknown;
+  event: AnyEventObject;
 }
 
 function waysOf(machine: AnyStateMachine, name: string, node: AnyStateNode): Map<string, Way[]> {
@@ -64,7 +65,8 @@ function waysOf(machine: AnyStateMachine, name: string, node: AnyStateNode): Map
       guard: guardOf(machine, transition.guard),
       actions: [...transition.actions, ...entry].map((action) => actOf(machine, action)),
     };
-    ways.set(transition.eventType, [...(ways.get(transition.eventType) ?? []), way]);
+    const type = String(transition.eventType);
+    ways.set(type, [...(ways.get(type) ?? []), way]);
   }
   return ways;
 }
@@ -73,11 +75,8 @@ function guardOf(machine: AnyStateMachine, guard: unknown): Way["guard"] {
   if (guard === undefined) return () => true;
   const { type, params } = typeof guard === "string" ? { type: guard, params: undefined } : described(machine, guard);
   const holds: unknown = machine.implementations.guards[type];
-  if (typeof holds !== "function") throw new Error(`${machine.id} has no guard ${type}`);
-  return (context, event) => {
-    const given: unknown = typeof params === "function" ? params({ context, event }) : params;
-    return Boolean(holds({ context, event }, given));
-  };
+  if (!isCallable(holds)) throw new Error(`${machine.id} has no guard ${type}`);
+  return (context, event) => Boolean(holds({ context, event }, evaluated(params, context, event)));
 }
 
 function described(machine: AnyStateMachine, guard: unknown): { type: string; params: unknown } {
@@ -90,17 +89,17 @@ function described(machine: AnyStateMachine, guard: unknown): { type: string; pa
 function actOf(machine: AnyStateMachine, action: unknown): Act {
   if (typeof action === "function" && "assignment" in action) return assigning(action.assignment);
   if (typeof action === "function" && "event" in action) {
-    const { event: described } = action;
-    return (context, event) => ({ kind: "emits", event: evaluated(described, context, event) });
+    const { event: announced } = action;
+    return (context, event) => ({ kind: "emits", event: eventOf(evaluated(announced, context, event)) });
   }
   throw new Error(`${machine.id} has an action that is neither an assign nor an emit`);
 }
 
 function assigning(assignment: unknown): Act {
-  if (typeof assignment === "function") {
-    return (context, event) => ({ kind: "assigns", changes: { ...evaluatedObject(assignment, context, event) } });
+  if (isCallable(assignment)) {
+    return (context, event) => ({ kind: "assigns", changes: columnsOf(assignment({ context, event })) });
   }
-  const columns = Object.entries(Object(assignment));
+  const columns = Object.entries(columnsOf(assignment));
   return (context, event) => {
     const changes = Object.fromEntries(columns.map(([key, value]) => [key, evaluated(value, context, event)]));
     return { kind: "assigns", changes };
@@ -108,11 +107,23 @@ function assigning(assignment: unknown): Act {
 }
 
 function evaluated(value: unknown, context: Columns, event: AnyEventObject): unknown {
-  return typeof value === "function" ? value({ context, event }) : value;
+  return isCallable(value) ? value({ context, event }) : value;
 }
 
-function evaluatedObject(value: unknown, context: Columns, event: AnyEventObject): object {
-  return Object(evaluated(value, context, event));
+function isCallable(value: unknown): value is (...args: unknown[]) => unknown {
+  return typeof value === "function";
+}
+
+function columnsOf(value: unknown): Columns {
+  if (typeof value === "object" && value !== null) return { ...value };
+  throw new Error("an assignment gave no columns");
+}
+
+function eventOf(value: unknown): AnyEventObject {
+  if (typeof value === "object" && value !== null && "type" in value && typeof value.type === "string") {
+    return { ...value, type: value.type };
+  }
+  throw new Error("an emit gave no event");
 }
 
 function changed(before: Columns, changes: Columns): Columns {

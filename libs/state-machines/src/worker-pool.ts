@@ -124,7 +124,8 @@ export const workerPool = pool.createMachine({
       },
     },
     CORDONED: {
-      description: "Grants nothing; leases go on and may be renewed until it is uncordoned, by an operator or at its instant, or drained.",
+      description:
+        "Grants nothing; leases go on and may be renewed until it is uncordoned, by an operator or at its instant, or drained.",
       on: {
         ...sizing("CORDONED"),
         uncordon: { target: "ACTIVE", actions: [clearNote, announceState("ACTIVE")] },

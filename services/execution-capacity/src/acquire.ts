@@ -6,7 +6,7 @@ import { announceObstacle } from "./exceeded.ts";
 import type { AcquireOperation } from "./lease-operation.ts";
 import { type Obstacle, obstacleTo } from "./obstacle.ts";
 import { bestFor } from "./placement.ts";
-import { enterQueues } from "./queue.ts";
+import { contendFlow, enterQueues } from "./queue.ts";
 import { contend } from "./serve-queue.ts";
 
 /** When somebody who was refused at once may ask again. */
@@ -49,6 +49,9 @@ export function enqueue(capacity: Capacity, operation: AcquireOperation, pools: 
     if (obstacleIn(capacity, request, other)?.reason === "POOL_FULL") contend(capacity, other);
   }
   enterQueues(capacity, lease, pools, "selector" in target ? target.selector : undefined);
+  if (obstacle.reason === "TENANT_QUOTA") {
+    for (const other of pools) contendFlow(capacity, flowIn(capacity, placeIn(other), request.tenantId, ""), true);
+  }
   return announceObstacle(capacity, lease, obstacle, cause);
 }
 
@@ -166,8 +169,10 @@ export function obstacleIn(
   const { tenantId, projectId } = request;
   const obstacle = obstacleTo(request, pool, scopeOf(capacity, tenantId, ""), scopeOf(capacity, tenantId, projectId));
   if (obstacle) return obstacle;
-  const { waiting } = flowIn(capacity, placeIn(pool), tenantId, "");
-  return pool.contended || waiting > 0 ? behindOthers(pool) : undefined;
+  const tenant = flowIn(capacity, placeIn(pool), tenantId, "");
+  const project = flowIn(capacity, placeIn(pool), tenantId, projectId);
+  const behindOwn = project.waiting > 0 || (tenant.contended && tenant.waiting > 0);
+  return pool.contended || behindOwn ? behindOthers(pool) : undefined;
 }
 
 function behindOthers({ id }: WorkerPool): Obstacle {

@@ -27,7 +27,7 @@ export async function glimpse(
   // One that is over is about to end, and in nobody's way.
   const leases = open.filter((lease) => !isOverdue(lease, now));
   const inPools = pools.map(({ tenantId: poolTenantId, id: poolId }) => ({ poolTenantId, poolId }));
-  const flows = await tx.fairShare.findMany({ where: { tenantId, projectId: "", OR: inPools } });
+  const flows = await tx.fairShare.findMany({ where: { tenantId, projectId: { in: ["", projectId] }, OR: inPools } });
   const scopes = await scopesOf(tx, tenantId, [projectId]);
   const held = leases.map(({ poolTenantId, poolId: id }) => ({ tenantId: poolTenantId, id }));
   const elsewhere = await tx.workerPool.findMany({ where: { OR: held } });

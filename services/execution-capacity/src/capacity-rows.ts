@@ -90,6 +90,7 @@ export interface FlowRow {
   waiting: number;
   virtual_time: number;
   inner_time: number;
+  contended: boolean;
 }
 
 export type PlaceRow = Pick<FlowRow, "pool_tenant_id" | "pool_id" | "tenant_id"> & {
@@ -187,6 +188,7 @@ export function flowOf(row: FlowRow): FairShare {
     waiting: row.waiting,
     virtualTime: row.virtual_time,
     innerTime: row.inner_time,
+    contended: row.contended,
   };
 }
 

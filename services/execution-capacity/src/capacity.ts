@@ -79,7 +79,8 @@ export function flowIn({ flows }: Capacity, place: InPool, tenantId: string, pro
   const known = flows.get(key);
   if (known) return known;
   const { poolTenantId, poolId } = place;
-  const flow = { poolTenantId, poolId, tenantId, projectId, waiting: 0, virtualTime: 0, innerTime: 0 };
+  const times = { virtualTime: 0, innerTime: 0 };
+  const flow = { poolTenantId, poolId, tenantId, projectId, waiting: 0, ...times, contended: false };
   flows.set(key, flow);
   return flow;
 }

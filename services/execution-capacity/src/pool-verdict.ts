@@ -28,12 +28,7 @@ export async function poolVerdicts(
   request: LeaseRequest,
   pools: readonly WorkerPool[],
 ): Promise<Verdict[]> {
-  const found = new Map<WorkerPool, Obstacle | undefined>();
-  for (const pool of pools) {
-    const obstacle = obstacleIn(capacity, request, pool);
-    const passes = obstacle && (await overtakesOwn(tx, operation, pool, obstacle));
-    found.set(pool, passes ? undefined : obstacle);
-  }
+  const found = new Map(pools.map((pool) => [pool, obstacleIn(capacity, request, pool)]));
   const free = pools.filter((pool) => !found.get(pool));
   const others = pools.filter((pool) => found.get(pool));
   const best = [...bestFirst(free, operation), ...bestFirst(others, operation)].slice(0, MAX_VERDICTS);
@@ -43,24 +38,6 @@ export async function poolVerdicts(
     verdicts.push({ pool, message: message(pool, request, found.get(pool), position) });
   }
   return verdicts;
-}
-
-/**
- * Whether it has its turn as soon as it waits: before it wait only others of its tenant, whom a project's quota holds up,
- * as one that may wait finds out.
- */
-async function overtakesOwn(
-  tx: Tx,
-  { tenantId, projectId, priority, units, waitMs }: AcquireOperation,
-  { tenantId: poolTenantId, id: poolId, ...pool }: WorkerPool,
-  { reason }: Obstacle,
-): Promise<boolean> {
-  const isRoom = reason === "POOL_FULL" && pool.used + units <= pool.currentSize;
-  if (waitMs <= 0 || !isRoom || pool.contended) return false;
-  const own = { poolTenantId, poolId, tenantId };
-  const before = await tx.queuePlace.count({ where: { ...own, projectId, priority: { gte: priority } } });
-  const held = await tx.capacityLease.count({ where: { ...own, state: "WAITING", waitReason: "TENANT_QUOTA" } });
-  return before === 0 && held === 0;
 }
 
 function bestFirst(pools: readonly WorkerPool[], operation: AcquireOperation): WorkerPool[] {

@@ -70,6 +70,13 @@ export function chargeFlows(
   capacity.changes.pools.add(keyOf(pool.tenantId, pool.id));
 }
 
+/** Whether newcomers of a tenant queue behind its first waiter, because its quota leaves too little for that one. */
+export function contendFlow(capacity: Capacity, flow: FairShare, contended: boolean): void {
+  if (flow.contended === contended) return;
+  flow.contended = contended;
+  wait(capacity, flow, 0, false);
+}
+
 export interface Weighted {
   flow: FairShare;
   weight: number;

@@ -4,7 +4,7 @@ import { type Capacity, keyOf } from "./capacity.ts";
 import { endLease, grant, isOverdue } from "./capacity-lease.ts";
 import { announceObstacle } from "./exceeded.ts";
 import { obstacleTo } from "./obstacle.ts";
-import { chargeFlows, leaveQueues } from "./queue.ts";
+import { chargeFlows, contendFlow, leaveQueues } from "./queue.ts";
 import { type QueuedProject, type QueuedTenant, readQueue } from "./read-queue.ts";
 import { writeCapacity } from "./write-capacity.ts";
 
@@ -44,6 +44,7 @@ function serve(capacity: Capacity, pool: WorkerPool, tenants: QueuedTenant[], ca
   const passedOver = new Set<QueuedTenant | QueuedProject>();
   let served = 0;
   decontend(capacity, pool);
+  for (const { flow } of tenants) contendFlow(capacity, flow, false);
   for (let tenant = least(tenants, passedOver); tenant; tenant = least(tenants, passedOver)) {
     const project = least(tenant.projects, passedOver);
     const lease = project?.waiters[0];
@@ -74,6 +75,7 @@ function serve(capacity: Capacity, pool: WorkerPool, tenants: QueuedTenant[], ca
         return served;
       }
       passedOver.add(obstacle.reason === "PROJECT_QUOTA" ? project : tenant);
+      if (obstacle.reason === "TENANT_QUOTA") contendFlow(capacity, tenant.flow, true);
       continue;
     }
     project.waiters.shift();

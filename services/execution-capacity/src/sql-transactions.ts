@@ -14,14 +14,14 @@ export function sqlTransactions(pool: pg.Pool): TransactionalClient<Query> {
         const { text, values } = statement;
         return (await connection.query<Row & pg.QueryResultRow>({ name: nameOf(names, text), text, values })).rows;
       };
-      let broken: Error | undefined;
+      let broken = false;
       try {
         await connection.query("BEGIN");
         const result = await work(query);
         await connection.query("COMMIT");
         return result;
       } catch (error) {
-        await connection.query("ROLLBACK").catch((cause: Error) => (broken = cause));
+        await connection.query("ROLLBACK").catch(() => (broken = true));
         throw error;
       } finally {
         connection.release(broken);

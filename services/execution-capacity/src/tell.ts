@@ -6,10 +6,10 @@ export async function tell({ news, arm }: Told, { told }: Capacity): Promise<voi
   const leases = [...told.values()];
   news.tell(leases);
   await Promise.all(
-    leases.map(({ state, dueAt, poolTenantId, poolId }) => {
-      if (!dueAt) return undefined;
+    leases.flatMap(({ state, dueAt, poolTenantId, poolId }) => {
+      if (!dueAt) return [];
       const kind = state === "ACTIVE" ? "lease-expiry" : "wait-over";
-      return arm(kind, dueAt, { pool: poolId, owner: poolTenantId });
+      return [arm(kind, dueAt, { pool: poolId, owner: poolTenantId })];
     }),
   );
 }

@@ -38,18 +38,20 @@ export async function writeQueues({ changes, scopes, query }: Capacity): Promise
       DELETE FROM waiter_selector USING gone
       WHERE waiter_selector.tenant_id = gone.tenant_id AND waiter_selector.lease_id = gone.lease_id
     ), flow AS (
-      INSERT INTO fair_share (pool_tenant_id, pool_id, tenant_id, project_id, waiting, virtual_time, inner_time)
-      SELECT pool_tenant_id, pool_id, tenant_id, project_id, waiting, virtual_time, inner_time FROM unnest(
+      INSERT INTO fair_share (pool_tenant_id, pool_id, tenant_id, project_id, waiting, virtual_time, inner_time, contended)
+      SELECT pool_tenant_id, pool_id, tenant_id, project_id, waiting, virtual_time, inner_time, contended FROM unnest(
         ${moved.map(({ flow }) => flow.poolTenantId)}::text[], ${moved.map(({ flow }) => flow.poolId)}::text[],
         ${moved.map(({ flow }) => flow.tenantId)}::text[], ${moved.map(({ flow }) => flow.projectId)}::text[],
         ${moved.map(({ waiting }) => waiting)}::int[],
         ${moved.map(({ flow, served }) => (served ? flow.virtualTime : 0))}::float8[],
-        ${moved.map(({ flow, served }) => (served ? flow.innerTime : 0))}::float8[]
-      ) AS c (pool_tenant_id, pool_id, tenant_id, project_id, waiting, virtual_time, inner_time)
+        ${moved.map(({ flow, served }) => (served ? flow.innerTime : 0))}::float8[],
+        ${moved.map(({ flow }) => flow.contended)}::bool[]
+      ) AS c (pool_tenant_id, pool_id, tenant_id, project_id, waiting, virtual_time, inner_time, contended)
       ON CONFLICT (pool_tenant_id, pool_id, tenant_id, project_id) DO UPDATE SET
         waiting = fair_share.waiting + excluded.waiting,
         virtual_time = greatest(fair_share.virtual_time, excluded.virtual_time),
-        inner_time = greatest(fair_share.inner_time, excluded.inner_time)
+        inner_time = greatest(fair_share.inner_time, excluded.inner_time),
+        contended = excluded.contended
     )
     UPDATE quota SET version = c.version
     FROM unnest(${exceeded.map((q) => q.id)}::uuid[], ${exceeded.map((q) => q.version)}::int[]) AS c (id, version)

@@ -105,6 +105,7 @@ CREATE TABLE "fair_share" (
     "waiting" INTEGER NOT NULL DEFAULT 0,
     "virtual_time" DOUBLE PRECISION NOT NULL DEFAULT 0,
     "inner_time" DOUBLE PRECISION NOT NULL DEFAULT 0,
+    "contended" BOOLEAN NOT NULL DEFAULT false,
 
     CONSTRAINT "fair_share_pkey" PRIMARY KEY ("pool_tenant_id","pool_id","tenant_id","project_id")
 );

@@ -62,7 +62,7 @@ export async function capacityIsSharedFairly(stage: Stage): Promise<void> {
       const { poolId: _, ...anywhere } = attempt(LONG_TTL_SECONDS);
       const selector = { kind: PoolKind.RUN_WORKERS, labels: { zone: "a" } };
       const answers = session.send(acquiring({ ...anywhere, selector }));
-      const lease = leaseOf((await answers.next()).value);
+      const lease = leaseOf(await nextOf(answers));
       expect(lease.state === LeaseState.WAITING, `it is ${LeaseState[lease.state]}`);
       expect(lease.waiting?.reason === WaitReason.TENANT_QUOTA, `its reason is ${lease.waiting?.reason}`);
       expect(lease.waiting.position === 1, `its position is ${lease.waiting.position}`);
@@ -88,7 +88,7 @@ export async function capacityIsSharedFairly(stage: Stage): Promise<void> {
         { id: first.holderId, tenantId, projectId: stage.projectId },
         { runId: stage.newId(), stepId: stage.newId(), attemptId: first.holderId, outcome: AttemptOutcome.SUCCEEDED },
       );
-      const granted = leaseOf((await results.next()).value);
+      const granted = leaseOf(await nextOf(results));
       expect(granted.state === LeaseState.ACTIVE, `it is ${LeaseState[granted.state]}`);
       await leaseIn(stage, first.leaseId, LeaseState.RELEASED);
       expect(tokenOf(granted) > tokenOf(second), "the waiter's token is not larger than all before it");
@@ -147,6 +147,10 @@ function leaseOf(answer: LeaseResult | undefined): CapacityLease {
   if (result?.case === "error") throw new Error(result.value.message);
   expect(result?.value?.lease !== undefined, "no lease was answered");
   return result.value.lease;
+}
+
+async function nextOf(answers: AsyncIterator<LeaseResult, undefined>): Promise<LeaseResult | undefined> {
+  return (await answers.next()).value;
 }
 
 /** Follows a lease until it has ended. */

@@ -9,7 +9,7 @@ import type { Stage } from "./stage.ts";
 /** One stream over which a dispatcher asks for leases and hears what came of it. */
 export interface LeaseSession {
   /** Sends an operation, and answers the results that come for it: a second one once a wait is over. */
-  send(operation: MessageInitShape<typeof LeaseOperationSchema>): AsyncIterator<LeaseResult>;
+  send(operation: MessageInitShape<typeof LeaseOperationSchema>): AsyncIterator<LeaseResult, undefined>;
   close(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export function openLeaseSession({ capacity }: Stage): LeaseSession {
 interface Channel<Item> {
   push(item: Item): void;
   end(): void;
-  items(): AsyncGenerator<Item>;
+  items(): AsyncGenerator<Item, undefined>;
 }
 
 /** Items that one side gives when it likes, and the other takes when they are there. */
@@ -65,7 +65,7 @@ function channel<Item>(): Channel<Item> {
       for (;;) {
         const item = waiting.shift();
         if (item !== undefined) yield item;
-        else if (ended) return;
+        else if (ended) return undefined;
         else await new Promise<void>((resolve) => (wake = resolve));
       }
     },
