@@ -13,6 +13,8 @@ export interface Call {
   judge(answer: Answer): string[];
   /** Refusals that the service may give. */
   refusals: readonly string[];
+  /** How many operations it is: every delivery of an event is one. Else 1. */
+  times?: number;
   /** What it may end. */
   ends?: { leaseIds?: readonly string[]; holders?: readonly Holder[] };
 }

@@ -1,6 +1,6 @@
 import { PoolKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
-import type { PoolKindName } from "./operations.ts";
+import type { PoolKindName, Room } from "./operations.ts";
 
 /** Who and what a run plays with, by place. Names are the run's own, so that runs share a database. */
 export interface Cast {
@@ -42,11 +42,12 @@ const pools: readonly (Omit<CastPool, "tenantId" | "poolId"> & { owner: number }
   { owner: 3, kind: "SANDBOX_HOSTS", shared: true, zone: "b", size: 4 },
 ];
 
-export function assemble(run: string): Cast {
+export function assemble(run: string, { factor }: Pick<Room, "factor"> = { factor: 1 }): Cast {
   const tenants = ["acme", "bolt", "core", "dune"].map((name) => `${name}-${run}`);
   let replaced = 0;
   const standing = pools.map(({ owner, ...pool }, place) => ({
     ...pool,
+    size: pool.size * factor,
     tenantId: at(tenants, owner),
     poolId: `pool-${place}-${run}`,
   }));

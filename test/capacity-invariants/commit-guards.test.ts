@@ -28,7 +28,7 @@ afterAll(async () => {
 beforeEach(async () => {
   heard = [];
   leaseId = uuidv7();
-  await database.query("TRUNCATE worker_pool, pool_label, quota, scope_usage, capacity_lease");
+  await database.query("TRUNCATE worker_pool, pool_label, quota, scope_usage, capacity_lease, queue_place, fair_share");
   await database.query(`BEGIN;
     INSERT INTO worker_pool (tenant_id, id, state, kind, scaling, current_size, desired_size, used)
     VALUES ('t', 'pool', 'ACTIVE', 'GENERAL', 'STATIC', 2, 2, 2);
@@ -100,4 +100,38 @@ test("a lease without history, and one whose holder has ended, are found", async
   expect(await brokenHistory(database)).toEqual([
     `I4: lease ${leaseId} is ACTIVE, with 0 grants, 0 ends, 0 Granted and 0 Released`,
   ]);
+});
+
+test("whoever is granted at once while others have to be served first is told of", async () => {
+  const newcomer = uuidv7();
+  const come = `${lease(newcomer, "ACTIVE")}; UPDATE worker_pool SET used = used + 2;
+    UPDATE scope_usage SET used_runs = used_runs + 2`;
+  const place = (
+    project: string,
+  ) => `INSERT INTO queue_place (pool_tenant_id, pool_id, tenant_id, project_id, priority, lease_id)
+    VALUES ('t', 'pool', 't', '${project}', 0, '${uuidv7()}')`;
+  const share = "INSERT INTO fair_share (pool_tenant_id, pool_id, tenant_id, project_id, contended) VALUES";
+  const cases: [before: string, meanwhile: string, told: string[]][] = [
+    [place("other"), "", []],
+    ["UPDATE worker_pool SET contended = true", "UPDATE worker_pool SET contended = false", ["where somebody waits"]],
+    ["UPDATE worker_pool SET contended = true", "", ["where somebody waits"]],
+    ["SELECT 1", "UPDATE worker_pool SET contended = true", []],
+    [place("p"), "", ["of its own project"]],
+    ["SELECT 1", place("p"), []],
+    [
+      `${place("other")}; ${share} ('t', 'pool', 't', '', true)`,
+      "UPDATE fair_share SET contended = false",
+      ["waits for its quota"],
+    ],
+    [`${place("other")}; ${share} ('t', 'pool', 't', '', false)`, "", []],
+  ];
+  for (const [before, meanwhile, told] of cases) {
+    await database.query(`TRUNCATE queue_place, fair_share; UPDATE quota SET concurrent_runs = 1000;
+      DELETE FROM capacity_lease WHERE id <> '${leaseId}'; UPDATE scope_usage SET used_runs = 2;
+      UPDATE worker_pool SET current_size = 1000, used = 2, contended = false`);
+    await database.query(before);
+    heard = [];
+    await database.query(`BEGIN; ${come}; ${meanwhile}; COMMIT`);
+    expect([before, meanwhile, heard]).toEqual([before, meanwhile, told.map((text) => expect.stringContaining(text))]);
+  }
 });

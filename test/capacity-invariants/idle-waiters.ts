@@ -6,7 +6,7 @@ import type pg from "pg";
  * quota is passed over with its whole project or tenant; who waits for slots holds up all behind.
  */
 export async function idleWaiters(database: pg.Pool): Promise<string[]> {
-  const { rows } = await database.query<Waiter>(WAITERS);
+  const { rows } = await database.query<Waiter>({ name: "idle-waiters", text: WAITERS });
   return [...group(rows, ({ pool }) => pool).values()].flatMap((queue) => admissibleIn(queue) ?? []);
 }
 

@@ -1,8 +1,8 @@
 import type pg from "pg";
 
 /** What a query found wrong, in words; [] while the invariants hold. */
-async function found(database: pg.Pool, sql: string, values: unknown[] = []): Promise<string[]> {
-  const { rows } = await database.query<{ wrong: string }>(sql, values);
+async function found(database: pg.Pool, name: string, text: string, values: unknown[] = []): Promise<string[]> {
+  const { rows } = await database.query<{ wrong: string }>({ name, text, values });
   return rows.map(({ wrong }) => wrong);
 }
 
@@ -10,6 +10,7 @@ async function found(database: pg.Pool, sql: string, values: unknown[] = []): Pr
 export function brokenNow(database: pg.Pool): Promise<string[]> {
   return found(
     database,
+    "broken-now",
     `SELECT 'I3: ' || tenant_id || ' ' || holder_id || ' has ' || count(*) || ' live leases of ' || resource AS wrong
      FROM capacity_lease WHERE state IN ('WAITING', 'ACTIVE')
      GROUP BY tenant_id, holder_kind, holder_id, resource HAVING count(*) > 1
@@ -51,6 +52,7 @@ const COLUMNS = `id, state, tenant_id, project_id, pool_tenant_id, pool_id, fenc
 export function brokenHistory(database: pg.Pool): Promise<string[]> {
   return found(
     database,
+    "broken-history",
     `WITH lease AS (SELECT ${COLUMNS} FROM capacity_lease UNION ALL SELECT ${COLUMNS} FROM past_lease),
      history AS (
        SELECT aggregate_id,
@@ -109,6 +111,7 @@ export function brokenHistory(database: pg.Pool): Promise<string[]> {
 export function brokenDeadlines(database: pg.Pool, slackSeconds: number): Promise<string[]> {
   return found(
     database,
+    "broken-deadlines",
     `SELECT 'I12: lease ' || id || ' is ' || state || ' and was due at ' || coalesce(expires_at, wait_deadline) AS wrong
      FROM capacity_lease, (SELECT clock_timestamp() - make_interval(secs => $1) AS due) AS passed
      WHERE (state = 'ACTIVE' AND expires_at < due) OR (state = 'WAITING' AND wait_deadline < due)
@@ -124,6 +127,7 @@ export function brokenDeadlines(database: pg.Pool, slackSeconds: number): Promis
 export function leftOver(database: pg.Pool): Promise<string[]> {
   return found(
     database,
+    "left-over",
     `SELECT 'left: pool ' || id || ' uses ' || used || ', has ' || waiting || ' waiters, contended ' || contended AS wrong
      FROM worker_pool WHERE used <> 0 OR waiting <> 0 OR contended
      UNION ALL

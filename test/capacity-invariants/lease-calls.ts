@@ -73,8 +73,8 @@ export function renewCall({ token, ttlSeconds }: Operation & { kind: "renew" }, 
       const lease = leaseOf(answer);
       const wrong = lease ? stage.memory.contradictions(lease) : [];
       const renewal = "renewal" in answer ? answer.renewal : undefined;
-      if (renewal === "RENEWED" && before.end !== null)
-        wrong.push(`I9: lease ${leaseId} was renewed after it had ended: ${before.end}`);
+      if (renewal === "RENEWED" && before.gone)
+        wrong.push(`I9: lease ${leaseId} was renewed after it had ended: ${before.end ?? "unseen"}`);
       if (renewal === "RENEWED" && lease?.fencingToken !== fencingToken)
         wrong.push(`I5: lease ${leaseId} was renewed with ${fencingToken}, and has ${lease?.fencingToken}`);
       if (before.steady && known.steady && before.active && token === "right" && renewal !== "RENEWED")

@@ -5,6 +5,8 @@ import type { Holder } from "./cast.ts";
 export interface Memory {
   /** The newest but `back` of the leases that were seen. */
   lease(back: number): Remembered | undefined;
+  /** Of those that were ACTIVE when the burst began, the newest but `back`. */
+  activeLease(back: number): Remembered | undefined;
   byId(leaseId: string): Remembered | undefined;
   /** The live lease of a holder when the burst began, if nothing in the burst may end it. */
   steady(holder: Holder, resource: string): Remembered | undefined;
@@ -26,6 +28,8 @@ export interface Remembered {
   /** Live, and nothing may have ended it since. */
   steady: boolean;
   active: boolean;
+  /** Had ended when the burst began. */
+  gone: boolean;
 }
 
 export interface LiveRow {
@@ -45,7 +49,7 @@ export function createMemory(): Memory {
   function remember({ leaseId, tenantId, fencingToken, end }: Seen): Remembered {
     let lease = leases.get(leaseId);
     if (!lease) {
-      lease = { leaseId, tenantId, fencingToken, end, steady: false, active: false };
+      lease = { leaseId, tenantId, fencingToken, end, steady: false, active: false, gone: false };
       leases.set(leaseId, lease);
       order.push(lease);
     }
@@ -56,6 +60,10 @@ export function createMemory(): Memory {
 
   return {
     lease: (back) => order[Math.max(0, order.length - 1 - back)],
+    activeLease(back) {
+      const active = order.filter((lease) => lease.active);
+      return active[active.length - 1 - (back % active.length)];
+    },
     byId: (leaseId) => leases.get(leaseId),
     steady(holder, resource) {
       const lease = live.get(`${keyOf(holder)} ${resource}`)?.lease;
@@ -63,21 +71,26 @@ export function createMemory(): Memory {
     },
     hasEnded: (holder) => endedHolders.has(keyOf(holder)),
     contradictions(seen) {
-      const { fencingToken, end } = remember(seen);
+      const { fencingToken, end, gone } = remember(seen);
       const name = `lease ${seen.leaseId}`;
       return [
         ...(seen.fencingToken !== null && seen.fencingToken !== fencingToken
           ? [`I7: ${name} has the token ${seen.fencingToken}, and had ${fencingToken}`]
           : []),
+        ...(seen.end === null && gone ? [`I7: ${name} is ${seen.state}, and had ended`] : []),
         ...(seen.end !== null && seen.end !== end ? [`I7: ${name} is ${seen.end}, and was ${end}`] : []),
       ];
     },
     refresh(rows) {
       live.clear();
-      for (const lease of leases.values()) lease.steady = lease.active = false;
+      for (const lease of leases.values()) {
+        lease.steady = lease.active = false;
+        lease.gone = true;
+      }
       for (const { seen, holder, resource, lasting } of rows) {
         const lease = remember(seen);
         lease.steady = lasting;
+        lease.gone = false;
         lease.active = seen.state === "ACTIVE";
         live.set(`${keyOf(holder)} ${resource}`, { holder, lease });
       }

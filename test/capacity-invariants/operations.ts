@@ -42,132 +42,133 @@ export interface AcquireStep {
 
 export type PoolKindName = "RUN_WORKERS" | "SANDBOX_HOSTS" | "GENERAL";
 
-/** Operations that come at once, each at one of the processes. */
-export interface Burst {
-  calls: { process: number; operation: Operation }[];
-  /** Connections to the database are cut in the midst of it. */
-  cut: boolean;
-  /** Goes by once it is over. */
-  elapseSeconds: number;
+/** How much room there is: pools and quotas are by so much larger than those that everybody fights for. */
+export interface Room {
+  factor: number;
+  /** Of each tenant. */
+  holders: number;
 }
+
+export const TIGHT: Room = { factor: 1, holders: 24 };
+/** Nearly all that is asked for is granted at once. */
+export const AMPLE: Room = { factor: 50, holders: 150 };
 
 /**
  * Lives and waits end halfway between the steps in which time goes by, so that what is due is due by 50 s and what
  * isn't has as long to go: a slow run decides the same.
  */
-const ELAPSE_STEP_SECONDS = 100;
+export const ELAPSE_STEP_SECONDS = 100;
 const lasting = fc.integer({ min: 0, max: 4 }).map((steps) => steps * ELAPSE_STEP_SECONDS + ELAPSE_STEP_SECONDS / 2);
 
 const tenant = fc.nat({ max: 3 });
 const project = fc.nat({ max: 2 });
-const holder = fc.nat({ max: 23 });
 const pool = fc.nat({ max: 6 });
-const lease = fc.nat({ max: 40 });
+/** Of the last that were seen more often than of those before. */
+const lease = fc.oneof(fc.nat({ max: 40 }), fc.nat({ max: 250 }));
 const kindName = fc.constantFrom<PoolKindName>("RUN_WORKERS", "SANDBOX_HOSTS", "GENERAL");
-
-const acquire: fc.Arbitrary<AcquireStep> = fc.record({
-  kind: fc.constant("acquire"),
-  tenant,
-  project,
-  holder,
-  late: fc.nat({ max: 9 }).map((dice) => dice === 0),
-  target: fc.oneof(
-    { weight: 3, arbitrary: fc.record({ pool }) },
-    {
-      weight: 1,
-      arbitrary: fc.record({
-        selector: fc.record({
-          kind: kindName,
-          zone: fc.constantFrom("a", "b", null),
-          placement: fc.constantFrom("PACK", "SPREAD"),
-        }),
-      }),
-    },
-  ),
-  resource: fc.constantFrom("RUNS", "SANDBOXES"),
-  units: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, { weight: 2, arbitrary: fc.integer({ min: 2, max: 4 }) }),
-  priority: fc.constantFrom(0, 0, 5, 1000),
-  ttlSeconds: lasting,
-  waitSeconds: fc.oneof({ weight: 3, arbitrary: lasting }, { weight: 1, arbitrary: fc.constant(0) }),
-});
-
 const token = fc.constantFrom<Token>("right", "right", "right", "stale", "unknown");
-const limit = fc.oneof(fc.integer({ min: 0, max: 8 }), fc.integer({ min: 8, max: 40 }));
+const repeat = fc.record({ kind: fc.constant("repeat"), back: fc.oneof(fc.nat({ max: 12 }), fc.nat({ max: 150 })) });
 const quotaScope = { tenant, project: fc.option(project, { freq: 2 }) };
 
-const operation: fc.Arbitrary<Operation> = fc.oneof(
-  { weight: 40, arbitrary: acquire },
-  { weight: 8, arbitrary: fc.record({ kind: fc.constant("repeat"), back: fc.nat({ max: 12 }) }) },
-  {
-    weight: 12,
-    arbitrary: fc.record({ kind: fc.constant("renew"), lease, token, ttlSeconds: lasting }),
-  },
-  {
-    weight: 26,
-    arbitrary: fc.record({ kind: fc.constant("release"), lease, token: fc.oneof(token, fc.constant("none" as const)) }),
-  },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant("revoke"), lease }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant("look"), lease }) },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      kind: fc.constant("endHolder"),
-      tenant,
-      holder,
-      deliveries: fc.integer({ min: 1, max: 3 }),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      kind: fc.constant("setQuota"),
-      ...quotaScope,
-      runs: limit,
-      sandboxes: limit,
-      weight: fc.integer({ min: 1, max: 4 }),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("retireQuota"), ...quotaScope }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({ kind: fc.constant("resize"), pool, size: fc.integer({ min: 0, max: 10 }) }),
-  },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("cordon"), pool, resumes: fc.boolean() }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant("uncordon"), pool }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ kind: fc.constant("drain"), pool, withinSeconds: lasting }),
-  },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("deadlines") }) },
-);
+const selector = fc.record({
+  selector: fc.record({
+    kind: kindName,
+    zone: fc.constantFrom("a", "b", null),
+    placement: fc.constantFrom("PACK", "SPREAD"),
+  }),
+});
+const target = fc.oneof({ weight: 3, arbitrary: fc.record({ pool }) }, { weight: 1, arbitrary: selector });
 
-/** Runs of `operations` operations or a few more, in bursts of up to 96. */
-export function bursts({ operations, cuts }: { operations: number; cuts: boolean }): fc.Arbitrary<Burst[]> {
-  const burst = fc.record({
-    calls: fc.array(fc.record({ process: fc.nat({ max: 1 }), operation }), {
-      minLength: LARGEST_BURST / 4,
-      maxLength: LARGEST_BURST,
-      size: "max",
-    }),
-    cut: fc.nat({ max: CUT_IN - 1 }).map((dice) => cuts && dice === 0),
-    elapseSeconds: fc.constantFrom(0, 0, 0, 0, 1, 2).map((steps) => steps * ELAPSE_STEP_SECONDS),
+/** Some come and end again and again. */
+function holderIn({ holders }: Room): fc.Arbitrary<number> {
+  return fc.oneof(fc.nat({ max: BUSY_HOLDERS - 1 }), fc.nat({ max: holders - 1 }));
+}
+const BUSY_HOLDERS = 8;
+
+function acquireIn(room: Room): fc.Arbitrary<AcquireStep> {
+  return fc.record({
+    kind: fc.constant("acquire"),
+    tenant,
+    project,
+    holder: holderIn(room),
+    late: fc.nat({ max: 5 }).map((dice) => dice === 0),
+    target,
+    resource: fc.constantFrom("RUNS", "SANDBOXES"),
+    units: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, { weight: 2, arbitrary: fc.integer({ min: 2, max: 4 }) }),
+    priority: fc.constantFrom(0, 0, 5, 1000),
+    ttlSeconds: lasting,
+    waitSeconds: fc.oneof({ weight: 3, arbitrary: lasting }, { weight: 1, arbitrary: fc.constant(0) }),
   });
-  const count = Math.ceil(operations / SMALL_MEAN);
-  return fc.array(burst, { minLength: count, maxLength: count, size: "max" });
 }
 
-const LARGEST_BURST = 96;
-/** Well below the mean of a burst's size, so that runs have no fewer operations than they were asked for. */
-const SMALL_MEAN = 52;
-/** One burst in so many. */
-const CUT_IN = 12;
+/** What holders do, in every variety. */
+export function deskStep(room: Room): fc.Arbitrary<Operation> {
+  return fc.oneof(
+    { weight: 40, arbitrary: acquireIn(room) },
+    { weight: 8, arbitrary: repeat },
+    { weight: 14, arbitrary: fc.record({ kind: fc.constant("renew"), lease, token, ttlSeconds: lasting }) },
+    {
+      weight: 26,
+      arbitrary: fc.record({
+        kind: fc.constant("release"),
+        lease,
+        token: fc.oneof(token, fc.constant("none" as const)),
+      }),
+    },
+  );
+}
 
-/** One after the other, few enough that a failure shrinks to what matters. */
-export const oneByOne: fc.Arbitrary<Burst[]> = fc.array(
-  fc.record({
-    calls: fc.tuple(fc.record({ process: fc.nat({ max: 1 }), operation })).map((call) => [...call]),
-    cut: fc.constant(false),
-    elapseSeconds: fc.constantFrom(0, 0, 0, 0, 0, 1, 2).map((steps) => steps * ELAPSE_STEP_SECONDS),
-  }),
-  { minLength: 1, maxLength: 40, size: "max" },
-);
+/** What holders do nearly always: each asks a pool for one slot, keeps it, and gives it back. */
+export function plainStep(room: Room): fc.Arbitrary<Operation> {
+  const plain = { target: { pool: 2 }, units: 1, priority: 0, late: false };
+  return fc.oneof(
+    {
+      weight: 40,
+      arbitrary: fc
+        .tuple(acquireIn(room), pool)
+        .map(([step, place]) => ({ ...step, ...plain, target: { pool: place } })),
+    },
+    { weight: 6, arbitrary: repeat },
+    {
+      weight: 25,
+      arbitrary: fc.record({ kind: fc.constant("renew"), lease, token: fc.constant("right"), ttlSeconds: lasting }),
+    },
+    {
+      weight: 25,
+      arbitrary: fc.record({ kind: fc.constant("release"), lease, token: fc.constantFrom("right", "none") }),
+    },
+  );
+}
+
+export function endStep(room: Room): fc.Arbitrary<Operation> {
+  return fc.record({
+    kind: fc.constant("endHolder"),
+    tenant,
+    holder: holderIn(room),
+    deliveries: fc.integer({ min: 1, max: 3 }),
+  });
+}
+
+/** What operators and other services do. */
+export function operatorStep(room: Room): fc.Arbitrary<Operation> {
+  const roomy = (amount: fc.Arbitrary<number>) => amount.map((number) => number * room.factor);
+  const limit = fc.oneof(fc.integer({ min: 0, max: 8 }), fc.integer({ min: 8, max: 40 }), roomy(fc.constant(40)));
+  const weight = fc.integer({ min: 1, max: 4 });
+  return fc.oneof(
+    { weight: 6, arbitrary: endStep(room) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("revoke"), lease }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("look"), lease }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constant("setQuota"), ...quotaScope, runs: limit, sandboxes: limit, weight }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("retireQuota"), ...quotaScope }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constant("resize"), pool, size: roomy(fc.integer({ min: 0, max: 10 })) }),
+    },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant("cordon"), pool, resumes: fc.boolean() }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("uncordon"), pool }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("drain"), pool, withinSeconds: lasting }) },
+  );
+}

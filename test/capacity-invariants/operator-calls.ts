@@ -81,6 +81,7 @@ export function endHolderCall(holder: Holder, deliveries: number, { cast, memory
       return done;
     },
     refusals: [],
+    times: deliveries,
     ends: { holders: [holder] },
     judge() {
       memory.holderEnded(holder);

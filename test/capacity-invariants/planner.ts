@@ -19,25 +19,27 @@ import {
 
 /** Turns what was generated into calls, by what is known when their burst begins. */
 export interface Planner {
-  of(operation: Operation): Call;
+  /** Undefined for what names a lease or a request while there is none yet. */
+  of(operation: Operation): Call | undefined;
   /** Which lease each acquire was given, for when it comes again. */
-  learn(given: readonly { call: Call; lease: Seen | undefined }[]): void;
+  learn(answered: readonly { call: Call; lease: Seen | undefined }[]): void;
   /** The pools that take the place of those that have drained meanwhile. */
   drained(database: pg.Pool): Promise<CastPool[]>;
 }
 
 export function planner(stage: Stage): Planner {
   const { cast, memory } = stage;
-  const acquires: { call: Call; leaseId: string | undefined }[] = [];
+  const acquires: Call[] = [];
+  /** By the acquire that was given it. */
+  const given = new Map<Call, string>();
 
   function acquired(call: Call): Call {
-    acquires.push({ call, leaseId: undefined });
+    acquires.push(call);
     return call;
   }
-  /** Nothing was seen yet: it only looks whether something is due. */
-  const ofLease = (back: number, make: (lease: Remembered) => Call): Call => {
+  const ofLease = (back: number, make: (lease: Remembered) => Call): Call | undefined => {
     const lease = memory.lease(back);
-    return lease ? make(lease) : deadlinesCall();
+    return lease && make(lease);
   };
 
   return {
@@ -47,18 +49,20 @@ export function planner(stage: Stage): Planner {
           return acquired(acquireCall(operation, stage));
         case "repeat": {
           const known = acquires[acquires.length - 1 - operation.back];
-          if (!known) return deadlinesCall();
-          const { leaseId } = known;
+          if (!known) return undefined;
+          const leaseId = given.get(known);
           const lives = leaseId === undefined ? undefined : memory.byId(leaseId);
           const steadyBefore = lives?.steady ?? false;
-          return repeatCall(known.call, leaseId, () => steadyBefore && (lives?.steady ?? false));
+          return repeatCall(known, leaseId, () => steadyBefore && (lives?.steady ?? false));
         }
         case "renew":
           return ofLease(operation.lease, (lease) => renewCall(operation, lease, stage));
         case "release":
           return ofLease(operation.lease, (lease) => releaseCall(operation, lease, stage));
-        case "revoke":
-          return ofLease(operation.lease, (lease) => revokeCall(lease, stage));
+        case "revoke": {
+          const active = memory.activeLease(operation.lease);
+          return active && revokeCall(active, stage);
+        }
         case "look":
           return ofLease(operation.lease, (lease) => lookCall(lease, stage));
         case "endHolder": {
@@ -81,10 +85,10 @@ export function planner(stage: Stage): Planner {
           return deadlinesCall();
       }
     },
-    learn(given) {
-      for (const { call, lease } of given) {
-        const known = acquires.find((acquire) => acquire.call === call);
-        if (known) known.leaseId = lease?.leaseId;
+    learn(answered) {
+      for (const { call, lease } of answered) {
+        if (lease) given.set(call, lease.leaseId);
+        else given.delete(call);
       }
     },
     async drained(database) {

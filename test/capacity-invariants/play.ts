@@ -1,3 +1,4 @@
+import process from "node:process";
 import { setTimeout as wait } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
@@ -7,10 +8,10 @@ import { assemble, type CastPool } from "./cast.ts";
 import { brokenDeadlines, brokenHistory, brokenNow, leftOver } from "./invariants.ts";
 import { idleWaiters } from "./idle-waiters.ts";
 import { createMemory, leaseOf } from "./memory.ts";
-import type { Burst } from "./operations.ts";
 import { setPoolCall } from "./operator-calls.ts";
 import { elapse } from "./passing-time.ts";
 import { planner } from "./planner.ts";
+import type { Run } from "./runs.ts";
 import type { ServiceProcess } from "./service-process.ts";
 import type { World } from "./world.ts";
 
@@ -23,14 +24,14 @@ export class BrokenPromise extends Error {
 }
 
 /** How many of the last operations a failure shows. */
-const SHOWN = 80;
+const SHOWN = Number(process.env.SHOWN ?? 80);
 /** The whole history is gone through once in so many bursts. */
-const HISTORY_EVERY = 10;
+const HISTORY_EVERY = 5;
 
 /** Plays a run from an empty database to one that everybody has left. Throws BrokenPromise. */
-export async function play(world: World, bursts: readonly Burst[], told: Told): Promise<void> {
-  await world.clear();
-  const stage: Stage = { cast: assemble(uuidv7().slice(-8)), memory: createMemory(), newId: uuidv7 };
+export async function play(world: World, { room, bursts }: Run, told: Told): Promise<void> {
+  await timed("clear", () => world.clear());
+  const stage: Stage = { cast: assemble(uuidv7().slice(-8), room), memory: createMemory(), newId: uuidv7 };
   const said: string[] = [];
   const expectNothing = (wrong: readonly string[]) => {
     const all = [...world.broken.slice(heard), ...wrong];
@@ -47,8 +48,11 @@ export async function play(world: World, bursts: readonly Burst[], told: Told): 
   };
   await open(stage.cast.pools);
   for (const [n, { calls, cut, elapseSeconds }] of bursts.entries()) {
-    stage.memory.refresh(await world.live());
-    const planned = calls.map(({ process, operation }) => ({ process, call: plan.of(operation) }));
+    stage.memory.refresh(await timed("live", () => world.live()));
+    const planned = calls.flatMap(({ process, operation }) => {
+      const call = plan.of(operation);
+      return call ? [{ process, call }] : [];
+    });
     stage.memory.disturb(
       planned.flatMap(({ call }) => call.ends?.leaseIds ?? []),
       planned.flatMap(({ call }) => call.ends?.holders ?? []),
@@ -56,22 +60,28 @@ export async function play(world: World, bursts: readonly Burst[], told: Told): 
     said.push(...planned.map(({ process, call }) => `[${n}${cut ? " cut" : ""}] ${process}: ${call.says}`));
     const answering = Promise.all(planned.map(({ process, call }) => perform(call, process === 0 ? first : second)));
     if (cut) await world.cutConnections();
-    const answers = await answering;
+    const answers = await timed(
+      `burst ${cut ? "cut " : ""}${room.factor} ${Math.min(4, planned.filter(({ call }) => !/^(again|acquire|renew|release)/.test(call.says)).length)}`,
+      () => answering,
+    );
 
     const wrong = planned.flatMap(({ call }, at) => judged(call, answers[at], told));
     plan.learn(planned.map(({ call }, at) => ({ call, lease: answers[at] && leaseOf(answers[at]) })));
     expectNothing(wrong);
-    if (cut) await settled(world);
-    expectNothing([...(await brokenNow(database)), ...(await idleWaiters(database))]);
-    if (n % HISTORY_EVERY === 0) expectNothing([...(await brokenHistory(database)), ...(await first.differences())]);
-    await open(await plan.drained(database));
+    if (cut) await timed("settled", () => settled(world));
+    expectNothing((await timed("checks", () => Promise.all([brokenNow(database), idleWaiters(database)]))).flat());
+    if (n % HISTORY_EVERY === 0)
+      await timed("history", async () =>
+        expectNothing([...(await brokenHistory(database)), ...(await first.differences())]),
+      );
+    await timed("drained", async () => open(await plan.drained(database)));
     if (elapseSeconds > 0) {
       await elapse(database, elapseSeconds);
       said.push(`[${n}] ${elapseSeconds} s go by`);
     }
   }
 
-  await settled(world);
+  await timed("settled-end", () => settled(world));
   expectNothing([...(await brokenDeadlines(database, SLACK_SECONDS)), ...(await idleWaiters(database))]);
   await elapse(database, LONG_SECONDS);
   said.push("everything's time is over");
@@ -106,7 +116,22 @@ const MOST_TRIES = 60;
 const PAUSE_MS = 10;
 
 /** Calls again what was unavailable, as callers do. */
+const T = new Map<string, [number, number]>();
+export async function timed<X>(k: string, f: () => Promise<X>): Promise<X> {
+  const b = performance.now();
+  try {
+    return await f();
+  } finally {
+    const e = T.get(k) ?? [0, 0];
+    T.set(k, [e[0] + performance.now() - b, e[1] + 1]);
+  }
+}
+export const report = () =>
+  process.stdout.write([...T].map(([k, [a, b]]) => `${k}: ${Math.round(a)} ms / ${b}`).join("\n") + "\n");
 async function perform(call: Call, service: ServiceProcess): Promise<Answer> {
+  return timed("op " + call.says.split(" ")[0], () => perform0(call, service));
+}
+async function perform0(call: Call, service: ServiceProcess): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await call.run(service);
@@ -120,7 +145,7 @@ async function perform(call: Call, service: ServiceProcess): Promise<Answer> {
 
 function judged(call: Call, answer: Answer | undefined, told: Told): string[] {
   if (!answer) return [`${call.says} has no answer`];
-  told(kindOf(call, answer));
+  for (let time = 0; time < (call.times ?? 1); time += 1) told(kindOf(call, answer));
   const unforeseen = "refused" in answer && !call.refusals.includes(answer.refused);
   const wrong = unforeseen ? [`${call.says} came to ${answer.refused}: ${answer.text}`] : [];
   return [...wrong, ...call.judge(answer).map((text) => `${text} (${call.says})`)];

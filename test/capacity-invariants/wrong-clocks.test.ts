@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { amount } from "./amount.ts";
 import { hold } from "./hold.ts";
-import { oneByOne } from "./operations.ts";
 import { play } from "./play.ts";
+import { oneByOne } from "./runs.ts";
 import { openWorld, type World } from "./world.ts";
 
 const FIVE_MINUTES_MS = 300_000;

@@ -41,6 +41,7 @@ export async function glimpse(
     flows: new Map(flows.map((flow) => [flowKey(flow), flow])),
     leases: new Map(leases.map((lease) => [leaseKey(lease), lease])),
     live: new Map(leases.map((lease) => [holderKey(lease), leaseKey(lease)])),
+    opened: { pools: [], scopes: [] },
     places: new Map(),
     endedHolders: new Set(ended > 0 ? [keyOf(tenantId, holderKind, holderId)] : []),
     drainDeadlines: new Map(),

@@ -31,6 +31,8 @@ export interface Claim {
   /** Leases that are renewed, for which no lock is taken. */
   renewed?: readonly { tenantId: string; id: string }[];
   holders?: readonly Holder[];
+  /** Leaves alone what is over by time. */
+  sparing?: boolean;
 }
 
 export interface PoolKey {
@@ -64,14 +66,17 @@ export async function openCapacity({ query, newId, at }: LockContext, claim: Cla
   const renewed = opened.renewed ?? [];
   const leases = [...(opened.leases ?? []), ...renewed.map(({ lease }) => lease)].map(leaseOf);
   const overdue = new Set(opened.overdue);
+  const pools = new Map((opened.pools ?? []).map(poolOf).map((pool) => [keyOf(pool.tenantId, pool.id), pool]));
+  const scopes = new Map((opened.scopes ?? []).map(scopeRow).map((scope) => [scopeKey(scope), scope]));
 
   return {
     query,
     newId,
     at,
     now,
-    pools: new Map((opened.pools ?? []).map(poolOf).map((pool) => [keyOf(pool.tenantId, pool.id), pool])),
-    scopes: new Map((opened.scopes ?? []).map(scopeRow).map((scope) => [scopeKey(scope), scope])),
+    pools,
+    scopes,
+    opened: { pools: [...pools.keys()], scopes: [...scopes.keys()] },
     flows: new Map((opened.flows ?? []).map(flowOf).map((flow) => [flowKey(flow), flow])),
     leases: new Map(leases.map((lease) => [leaseKey(lease), lease])),
     live: new Map(leases.filter(isOpen).map((lease) => [holderKey(lease), leaseKey(lease)])),
@@ -125,6 +130,7 @@ function statement({
   leases = [],
   renewed = [],
   holders = [],
+  sparing = false,
 }: Claim): Prisma.Sql {
   return Prisma.sql`
     SELECT capacity_open(
@@ -134,7 +140,7 @@ function statement({
       ${pools.map((p) => p.tenantId)}::text[], ${pools.map((p) => p.id)}::text[],
       ${scopes.map((s) => s.tenantId)}::text[], ${scopes.map((s) => s.projectId)}::text[],
       ${holders.map((h) => h.tenantId)}::text[], ${holders.map((h) => h.holderKind)}::text[],
-      ${holders.map((h) => h.holderId)}::text[]
+      ${holders.map((h) => h.holderId)}::text[], ${!sparing}
     ) AS opened`;
 }
 

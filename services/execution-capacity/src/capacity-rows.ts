@@ -51,6 +51,7 @@ export interface PoolRow {
   selecting: number;
   contended: boolean;
   virtual_time: number;
+  revision: number;
   environment_id: Text;
   program_version: Text;
   shared: boolean;
@@ -68,6 +69,7 @@ export interface UsageRow {
   used_runs: number;
   used_sandboxes: number;
   execution_seconds: number;
+  revision: number;
 }
 
 export interface QuotaRow {
@@ -143,6 +145,7 @@ export function poolOf(row: PoolRow): WorkerPool {
     selecting: row.selecting,
     contended: row.contended,
     virtualTime: row.virtual_time,
+    revision: BigInt(row.revision),
     environmentId: row.environment_id,
     programVersion: row.program_version,
     shared: row.shared,
@@ -162,6 +165,7 @@ export function usageOf(row: UsageRow): ScopeUsage {
     usedRuns: row.used_runs,
     usedSandboxes: row.used_sandboxes,
     executionSeconds: BigInt(row.execution_seconds),
+    revision: BigInt(row.revision),
   };
 }
 

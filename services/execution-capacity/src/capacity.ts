@@ -27,6 +27,8 @@ export interface Capacity {
   readonly endedHolders: ReadonlySet<string>;
   /** The end of the drain in a renewed lease's pool. */
   readonly drainDeadlines: ReadonlyMap<string, Date>;
+  /** Keys of the pools and scopes that were read when it was opened, with the flows of each scope in each pool. */
+  readonly opened: { readonly pools: readonly string[]; readonly scopes: readonly string[] };
   /** Keys of leases whose time was over when the locks were held. */
   readonly overdue: readonly string[];
   changes: Changes;

@@ -1,4 +1,5 @@
 import type { ReleaseReason } from "../generated/prisma/client.ts";
+import { keyOf } from "./capacity.ts";
 import { endLease, isOpen } from "./capacity-lease.ts";
 import type { Holder } from "./capacity-lock.ts";
 import type { ServiceUnit, Told } from "./context.ts";
@@ -10,12 +11,14 @@ import { lockCapacity, settleUnit } from "./unit-capacity.ts";
  */
 export async function endHolder(told: Told, unit: ServiceUnit, holder: Holder, reason: ReleaseReason): Promise<void> {
   const { tenantId, holderKind, holderId } = holder;
-  const capacity = await lockCapacity(unit, { holders: [holder] });
+  const capacity = await lockCapacity(unit, { holders: [holder], scopes: [{ tenantId, projectId: "" }] });
   const { now } = capacity;
   await unit.tx.endedHolder.createMany({ data: { ...holder, endedAt: now }, skipDuplicates: true });
   const own = [...capacity.leases.values()].filter(
     (lease) => lease.tenantId === tenantId && lease.holderKind === holderKind && lease.holderId === holderId,
   );
   for (const lease of own.filter(isOpen)) endLease(capacity, lease, { type: "release", at: now, reason }, unit.cause);
+  // Whoever remembers the holder as one that hasn't ended finds that out by its tenant's revision.
+  capacity.changes.scopes.add(keyOf(tenantId, ""));
   await settleUnit(told, unit, capacity);
 }

@@ -101,6 +101,8 @@ function claimOf(items: readonly BatchItem[]): Claim {
   const ending = operations.filter((operation) => operation.kind === "release" || operation.kind === "expire");
   return {
     ...claim,
+    // An expiry ends what it names, and says so.
+    sparing: operations.every(({ kind }) => kind === "expire"),
     scopes: [...scopes.values()],
     named: [...named.values()],
     holders: operations.filter((operation) => operation.kind === "acquire"),

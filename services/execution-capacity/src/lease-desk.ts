@@ -4,11 +4,14 @@ import { classifyDatabaseError } from "@runtime-cloud/service-kit/database-error
 import { Exhausted } from "@runtime-cloud/service-kit/errors";
 import { transact } from "@runtime-cloud/service-kit/transact";
 import { candidatePools } from "./candidate-pools.ts";
+import type { Capacity } from "./capacity.ts";
 import type { Context } from "./context.ts";
 import { type BatchItem, decideBatch } from "./lease-batch.ts";
 import type { ExpireOperation, LeaseOperation, LeaseOutcome } from "./lease-operation.ts";
+import { rememberedCapacity } from "./remembered-capacity.ts";
 import { sqlTransactions } from "./sql-transactions.ts";
 import { tell } from "./tell.ts";
+import { countRevisions, keepTold, statementOf } from "./write-capacity.ts";
 
 /** Where every operation on leases is decided, whichever way it came in. */
 export interface LeaseDesk {
@@ -38,6 +41,8 @@ const PAUSE_MS = 100;
 export function openLeaseDesk(context: Context): LeaseDesk {
   const { client, pool, newId, clock, logger, announced } = context;
   const transactions = sqlTransactions(pool);
+  const remembered = rememberedCapacity(newId);
+  let lastGuess: Promise<undefined> = Promise.resolve(undefined);
   const submit = gather<BatchItem, LeaseOutcome>({
     work: decideApart,
     lanes: LANES,
@@ -48,30 +53,40 @@ export function openLeaseDesk(context: Context): LeaseDesk {
   });
 
   /** All in one transaction; where something unforeseen fails it, in halves, so that it fails alone. */
-  async function decideApart(items: readonly BatchItem[]): Promise<PromiseSettledResult<LeaseOutcome>[]> {
+  async function decideApart(
+    items: readonly BatchItem[],
+    log: (err: unknown) => void = warnOfHalves,
+  ): Promise<PromiseSettledResult<LeaseOutcome>[]> {
     try {
       return await decideTogether(items);
     } catch (reason) {
       if (items.length === 1) return [{ status: "rejected", reason }];
       if (classifyDatabaseError(reason) !== "other") return items.map(() => ({ status: "rejected", reason }));
-      logger.error({ err: reason, items: items.length }, "a batch of lease operations failed; it is decided in halves");
+      log(reason);
       const half = Math.ceil(items.length / 2);
-      return [...(await decideApart(items.slice(0, half))), ...(await decideApart(items.slice(half)))];
+      return [
+        ...(await decideApart(items.slice(0, half), nothing)),
+        ...(await decideApart(items.slice(half), nothing)),
+      ];
     }
+  }
+
+  function warnOfHalves(err: unknown): void {
+    logger.error({ err }, "a batch of lease operations failed; it is decided in halves");
   }
 
   async function decideTogether(
     items: readonly BatchItem[],
     attempt = 1,
   ): Promise<PromiseSettledResult<LeaseOutcome>[]> {
+    const guessed = attempt === 1 ? await writeGuess(items) : undefined;
+    if (guessed) return guessed;
     try {
       const { results, capacity } = await transact(transactions, (query) =>
         decideBatch({ query, newId, at: clock.now() }, items),
       );
-      if (capacity.announces) announced();
-      if (capacity.told.size > 0) {
-        tell(context, capacity).catch((err: unknown) => logger.warn({ err }, "a lease's wake-up was lost"));
-      }
+      remembered.learn(capacity);
+      tellAll(capacity);
       return results;
     } catch (error) {
       const kind = classifyDatabaseError(error);
@@ -79,6 +94,34 @@ export function openLeaseDesk(context: Context): LeaseDesk {
       await wait(PAUSE_MS * attempt);
       return decideTogether(items, attempt + 1);
     }
+  }
+
+  /** Undefined where there is nothing to go by, or it has changed: then the locks are taken. */
+  async function writeGuess(items: readonly BatchItem[]): Promise<PromiseSettledResult<LeaseOutcome>[] | undefined> {
+    const guess = remembered.guess(items, clock.now());
+    if (!guess) return undefined;
+    const { capacity, outcomes, assumed, holds } = guess;
+    const statement = statementOf(capacity, assumed);
+    keepTold(capacity);
+    countRevisions(capacity);
+    // Each builds on the one before: decided while that is committed, and sent after it.
+    const written = lastGuess.then(() => (holds() ? transactions.query(statement) : undefined));
+    lastGuess = written.then(nothing, nothing);
+    try {
+      if (!(await written)) return undefined;
+    } catch (err) {
+      remembered.forget();
+      logger.debug({ err }, "a guess at capacity came to nothing; it is decided under the locks");
+      return undefined;
+    }
+    tellAll(capacity);
+    return outcomes.map((value) => ({ status: "fulfilled", value }));
+  }
+
+  function tellAll(capacity: Capacity): void {
+    if (capacity.announces) announced();
+    if (capacity.told.size === 0) return;
+    tell(context, capacity).catch((err: unknown) => logger.warn({ err }, "a lease's wake-up was lost"));
   }
 
   return {
@@ -90,6 +133,8 @@ export function openLeaseDesk(context: Context): LeaseDesk {
     expire: (operations) => decideApart(operations.map((operation) => ({ operation }))),
   };
 }
+
+const nothing = () => undefined;
 
 function tooMany(): Exhausted {
   const description = `${MOST_WAITING} lease operations wait already: ask again in a moment`;

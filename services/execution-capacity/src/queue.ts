@@ -29,6 +29,8 @@ function join(capacity: Capacity, { tenantId, projectId }: CapacityLease, place:
   if (project.waiting === 0) project.virtualTime = Math.max(project.virtualTime, tenant.innerTime);
   wait(capacity, tenant, 1, true);
   wait(capacity, project, 1, true);
+  // Whoever remembers the tenant as one that waits nowhere finds that out by its revision.
+  capacity.changes.scopes.add(keyOf(tenantId, ""));
 }
 
 /** Takes a lease out of every queue, because it is granted or gives up. */

@@ -13,7 +13,7 @@ export async function scopesOf(
   const usages = await tx.scopeUsage.findMany({ where: scope });
   return new Map(
     names.map((projectId) => {
-      const nothing = { tenantId, projectId, usedRuns: 0, usedSandboxes: 0, executionSeconds: 0n };
+      const nothing = { tenantId, projectId, usedRuns: 0, usedSandboxes: 0, executionSeconds: 0n, revision: 0n };
       const usage = usages.find((row) => row.projectId === projectId) ?? nothing;
       return [projectId, { usage, quota: quotas.find((row) => row.projectId === projectId) ?? null }];
     }),

@@ -4,10 +4,14 @@ import type { Prisma } from "../generated/prisma/client.ts";
 import type { Query } from "./query.ts";
 
 /** Transactions on the driver itself: what Prisma adds to each statement is more than a lease costs in a batch. */
-export function sqlTransactions(pool: pg.Pool): TransactionalClient<Query> {
+export function sqlTransactions(pool: pg.Pool): TransactionalClient<Query> & { query: Query } {
   const names = new Map<string, string>();
 
   return {
+    /** A statement that is a transaction by itself. */
+    async query<Row>({ text, values }: Prisma.Sql) {
+      return (await pool.query<Row & pg.QueryResultRow>({ name: nameOf(names, text), text, values })).rows;
+    },
     async $transaction(work) {
       const connection = await pool.connect();
       const query = async <Row>(statement: Prisma.Sql): Promise<Row[]> => {

@@ -1,5 +1,5 @@
 import type { CapacityLease } from "../generated/prisma/client.ts";
-import type { Capacity } from "./capacity.ts";
+import { type Capacity, keyOf } from "./capacity.ts";
 import { type Claim, openCapacity } from "./capacity-lock.ts";
 import type { ServiceUnit, Told } from "./context.ts";
 import { queryOf } from "./query.ts";
@@ -17,6 +17,7 @@ export function lockCapacity({ tx, newId, at }: ServiceUnit, claim: Claim): Prom
 export async function settleClaim(told: Told, unit: ServiceUnit, claim: Claim): Promise<void> {
   const capacity = await lockCapacity(unit, claim);
   capacity.stirred = true;
+  for (const { tenantId } of claim.scopes ?? []) capacity.changes.scopes.add(keyOf(tenantId, ""));
   endOverdue(capacity, unit.cause);
   await settleUnit(told, unit, capacity);
 }

@@ -1,27 +1,59 @@
-import { StaleRow } from "@runtime-cloud/service-kit/errors";
-import { Prisma, type CapacityLease } from "../generated/prisma/client.ts";
-import { type Capacity, resetChanges } from "./capacity.ts";
+import { Prisma } from "../generated/prisma/client.ts";
+import { type Capacity, keyOf, resetChanges } from "./capacity.ts";
 import type { Changes } from "./changes.ts";
 import { writeQueues } from "./write-queues.ts";
 
+/** What must be so beside what is locked, where a decision was made without locks. */
+export interface Assumptions {
+  /** Holders that haven't ended. */
+  holders: readonly { tenantId: string; holderKind: string; holderId: string }[];
+  /** Tenants that wait nowhere. */
+  tenants: readonly string[];
+  /** Pools that don't drain. */
+  lasting: readonly { poolTenantId: string; poolId: string }[];
+}
+
+const nothingAssumed: Assumptions = { holders: [], tenants: [], lasting: [] };
+
 /**
  * Puts back what has changed: counters, leases, history and events in one statement, and the queues in a second one if
- * they changed. Columns travel as arrays, which costs a fraction of what JSON does. Throws StaleRow when a renewed lease
- * was changed by someone else meanwhile; everything else is locked.
+ * they changed. Columns travel as arrays, which costs a fraction of what JSON does. Fails as a lost race does where what
+ * it was decided on has changed: a renewed lease, which isn't locked, or anything that was remembered.
  */
-export async function writeCapacity(capacity: Capacity): Promise<void> {
-  const { changes, leases, told, query } = capacity;
-  const changed = [...changes.born, ...changes.moved.keys()].flatMap((key) => leases.get(key) ?? []);
-  for (const lease of changed) told.set(lease.id, lease);
+export async function writeCapacity(capacity: Capacity, assumed = nothingAssumed): Promise<void> {
+  const { changes, query } = capacity;
+  keepTold(capacity);
   if (isEmpty(changes)) return;
-  const moved = [...changes.moved].flatMap(([key, before]) => {
-    const lease = leases.get(key);
-    return lease ? [{ lease, before }] : [];
-  });
-  const [written] = await query<{ moved: bigint | number | string }>(statement(capacity, moved));
-  if (Number(written?.moved) !== moved.length) throw new StaleRow("a lease was changed by someone else meanwhile");
+  await query(statementOf(capacity, assumed));
   await writeQueues(capacity);
+  countRevisions(capacity);
   resetChanges(capacity);
+}
+
+/** Notes the leases that are about to be written, for those who follow them. */
+export function keepTold({ changes, leases, told }: Capacity): void {
+  for (const key of [...changes.born, ...changes.moved.keys()]) {
+    const lease = leases.get(key);
+    if (lease) told.set(lease.id, lease);
+  }
+}
+
+/** As the database counts them. */
+export function countRevisions(capacity: Capacity): void {
+  const { changes, pools, scopes } = capacity;
+  for (const key of changes.pools) {
+    const pool = pools.get(key);
+    if (pool) pool.revision += 1n;
+  }
+  for (const key of changes.scopes) {
+    const scope = scopes.get(key);
+    if (scope) scope.usage.revision += 1n;
+  }
+  for (const key of changes.quotas) {
+    const quota = scopes.get(key)?.quota;
+    const tenant = quota && scopes.get(keyOf(quota.tenantId, ""));
+    if (tenant) tenant.usage.revision += 1n;
+  }
 }
 
 function isEmpty({ born, moved, history, pools, scopes, quotas, flows, placed, left }: Changes): boolean {
@@ -29,8 +61,12 @@ function isEmpty({ born, moved, history, pools, scopes, quotas, flows, placed, l
   return [...sizes, placed.length, left.length].every((size) => size === 0);
 }
 
-function statement(capacity: Capacity, moved: readonly { lease: CapacityLease; before: number }[]): Prisma.Sql {
+export function statementOf(capacity: Capacity, { holders, tenants, lasting }: Assumptions): Prisma.Sql {
   const { changes, leases } = capacity;
+  const moved = [...changes.moved].flatMap(([key, before]) => {
+    const lease = leases.get(key);
+    return lease ? [{ lease, before }] : [];
+  });
   const born = [...changes.born].flatMap((key) => leases.get(key) ?? []);
   const { history, events } = changes;
   const pools = [...changes.pools].flatMap((key) => capacity.pools.get(key) ?? []);
@@ -46,18 +82,22 @@ function statement(capacity: Capacity, moved: readonly { lease: CapacityLease; b
         ${pools.map((p) => String(p.nextToken))}::text[]::bigint[], ${pools.map((p) => p.waiting)}::int[],
         ${pools.map((p) => p.selecting)}::int[], ${pools.map((p) => p.contended)}::bool[],
         ${pools.map((p) => p.virtualTime)}::float8[], ${pools.map((p) => p.state)}::text[],
-        ${pools.map((p) => p.version)}::int[]
-      ) AS c (tenant_id, id, used, next_token, waiting, selecting, contended, virtual_time, state, version)
-      WHERE worker_pool.tenant_id = c.tenant_id AND worker_pool.id = c.id
+        ${pools.map((p) => p.version)}::int[], ${pools.map((p) => String(p.revision))}::text[]::bigint[]
+      ) AS c (tenant_id, id, used, next_token, waiting, selecting, contended, virtual_time, state, version, revision)
+      WHERE worker_pool.tenant_id = c.tenant_id AND worker_pool.id = c.id AND worker_pool.revision = c.revision
+      RETURNING 1
     ), usage AS (
       UPDATE scope_usage SET used_runs = c.used_runs, used_sandboxes = c.used_sandboxes,
         execution_seconds = c.execution_seconds
       FROM unnest(
         ${usages.map((u) => u.tenantId)}::text[], ${usages.map((u) => u.projectId)}::text[],
         ${usages.map((u) => u.usedRuns)}::int[], ${usages.map((u) => u.usedSandboxes)}::int[],
-        ${usages.map((u) => String(u.executionSeconds))}::text[]::bigint[]
-      ) AS c (tenant_id, project_id, used_runs, used_sandboxes, execution_seconds)
+        ${usages.map((u) => String(u.executionSeconds))}::text[]::bigint[],
+        ${usages.map((u) => String(u.revision))}::text[]::bigint[]
+      ) AS c (tenant_id, project_id, used_runs, used_sandboxes, execution_seconds, revision)
       WHERE scope_usage.tenant_id = c.tenant_id AND scope_usage.project_id = c.project_id
+        AND scope_usage.revision = c.revision
+      RETURNING 1
     ), born AS (
       INSERT INTO capacity_lease (id, version, state, tenant_id, project_id, holder_kind, holder_id, resource,
         pool_tenant_id, pool_id, units, priority, ttl_seconds, fencing_token, requested_at, wait_reason, wait_deadline,
@@ -114,7 +154,23 @@ function statement(capacity: Capacity, moved: readonly { lease: CapacityLease; b
         ${events.map((e) => e.tenantId)}::text[], ${events.map((e) => e.subject)}::text[],
         ${events.map((e) => e.envelope)}::text[]::jsonb[])
     )
-    SELECT count(*)::int AS moved FROM moved`;
+    SELECT assert_unchanged(
+      (SELECT count(*) FROM pool) = ${pools.length} AND (SELECT count(*) FROM usage) = ${usages.length}
+      AND (SELECT count(*) FROM moved) = ${moved.length}
+      AND NOT EXISTS (
+        SELECT FROM unnest(
+          ${holders.map((h) => h.tenantId)}::text[], ${holders.map((h) => h.holderKind)}::text[],
+          ${holders.map((h) => h.holderId)}::text[]
+        ) AS holder (tenant_id, kind, id)
+        JOIN ended_holder ended ON ended.tenant_id = holder.tenant_id AND ended.holder_kind = holder.kind
+          AND ended.holder_id = holder.id)
+      AND NOT EXISTS (SELECT FROM fair_share WHERE tenant_id = ANY (${[...tenants]}::text[]) AND waiting > 0)
+      AND NOT EXISTS (
+        SELECT FROM unnest(
+          ${lasting.map((p) => p.poolTenantId)}::text[], ${lasting.map((p) => p.poolId)}::text[]) AS c (tenant_id, id)
+        JOIN worker_pool drained ON drained.tenant_id = c.tenant_id AND drained.id = c.id
+        WHERE drained.state = 'DRAINING')
+    )`;
 }
 
 function iso(instant: Date | null): string | null {

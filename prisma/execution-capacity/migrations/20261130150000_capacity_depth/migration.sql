@@ -33,12 +33,14 @@ ADD COLUMN     "resource" "CapacityResource" NOT NULL,
 ADD CONSTRAINT "capacity_lease_pkey" PRIMARY KEY ("tenant_id", "id");
 
 -- AlterTable
-ALTER TABLE "scope_usage" ADD COLUMN     "execution_seconds" BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE "scope_usage" ADD COLUMN     "execution_seconds" BIGINT NOT NULL DEFAULT 0,
+ADD COLUMN     "revision" BIGINT NOT NULL DEFAULT 0;
 
 -- AlterTable
 ALTER TABLE "worker_pool" ADD COLUMN     "contended" BOOLEAN NOT NULL DEFAULT false,
 ADD COLUMN     "resize_run_id" UUID,
 ADD COLUMN     "resume_at" TIMESTAMPTZ(3),
+ADD COLUMN     "revision" BIGINT NOT NULL DEFAULT 0,
 ADD COLUMN     "selecting" INTEGER NOT NULL DEFAULT 0,
 ADD COLUMN     "virtual_time" DOUBLE PRECISION NOT NULL DEFAULT 0,
 ADD COLUMN     "waiting" INTEGER NOT NULL DEFAULT 0;

@@ -13,14 +13,16 @@ CREATE TYPE pool_key AS (tenant_id text, id text);
 -- may take several pools, all together; and the tenants that are claimed or wait in one of these. Which pools these are
 -- is read before their locks and again after: where somebody has changed it meanwhile, it fails as a lost race does.
 --
--- `renewed` are leases that are only read: a renewal changes nothing that is counted.
+-- `renewed` are leases that are only read: a renewal changes nothing that is counted. `reaping` also reads leases of these
+-- pools whose time is over.
 CREATE FUNCTION capacity_open(
     lease_tenants text[], lease_ids uuid[],
     renewed_tenants text[], renewed_ids uuid[],
     named_tenants text[], named_pools text[],
     pool_tenants text[], pool_ids text[],
     scope_tenants text[], scope_projects text[],
-    holder_tenants text[], holder_kinds text[], holder_ids text[]
+    holder_tenants text[], holder_kinds text[], holder_ids text[],
+    reaping bool
 ) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
     claimed pool_key[];
@@ -79,8 +81,8 @@ BEGIN
         SELECT lease.id FROM unnest(locked) AS pool
         CROSS JOIN LATERAL (
             SELECT tenant_id, id FROM capacity_lease
-            WHERE pool_tenant_id = pool.tenant_id AND pool_id = pool.id AND (state = 'WAITING' OR state = 'ACTIVE')
-                AND due_at <= clock_timestamp() AND coalesce(expires_at, wait_deadline) <= clock_timestamp()
+            WHERE reaping AND pool_tenant_id = pool.tenant_id AND pool_id = pool.id
+                AND (state = 'WAITING' OR state = 'ACTIVE') AND due_at <= clock_timestamp() AND coalesce(expires_at, wait_deadline) <= clock_timestamp()
             ORDER BY due_at LIMIT 20
         ) lease
         WHERE NOT EXISTS (
@@ -99,7 +101,7 @@ BEGIN
         SELECT lease.tenant_id FROM unnest(locked) AS pool
         JOIN capacity_lease lease ON lease.pool_tenant_id = pool.tenant_id AND lease.pool_id = pool.id
             AND (state = 'WAITING' OR state = 'ACTIVE')
-        WHERE lease.id = ANY (overdue) AND lease.due_at <= clock_timestamp()
+        WHERE overdue <> '{}' AND lease.id = ANY (overdue) AND lease.due_at <= clock_timestamp()
     );
     INSERT INTO scope_usage (tenant_id, project_id)
     SELECT tenant_id, project_id FROM (
@@ -116,15 +118,15 @@ BEGIN
     WITH lease AS (
         SELECT lease.* FROM unnest(lease_tenants, lease_ids) AS wanted (tenant_id, id)
         JOIN capacity_lease lease ON lease.tenant_id = wanted.tenant_id AND lease.id = wanted.id
-        UNION
+        UNION ALL
         SELECT lease.* FROM unnest(holder_tenants, holder_kinds, holder_ids) AS holder (tenant_id, kind, id)
         JOIN capacity_lease lease ON lease.tenant_id = holder.tenant_id AND lease.holder_kind = holder.kind
             AND lease.holder_id = holder.id AND (state = 'WAITING' OR state = 'ACTIVE')
-        UNION
+        UNION ALL
         SELECT lease.* FROM unnest(locked) AS pool
         JOIN capacity_lease lease ON lease.pool_tenant_id = pool.tenant_id AND lease.pool_id = pool.id
             AND (state = 'WAITING' OR state = 'ACTIVE')
-        WHERE lease.id = ANY (overdue) AND lease.due_at <= instant
+        WHERE overdue <> '{}' AND lease.id = ANY (overdue) AND lease.due_at <= instant
     ), place AS (
         SELECT place.* FROM lease JOIN queue_place place ON place.tenant_id = lease.tenant_id AND place.lease_id = lease.id
         WHERE lease.state = 'WAITING'
@@ -248,3 +250,31 @@ LANGUAGE sql AS $$
             FROM project)
     )
 $$;
+
+-- Whoever decides on rows that it remembers finds out by their revision that somebody has changed them since.
+CREATE FUNCTION count_revision() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.revision := OLD.revision + 1;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER worker_pool_revision BEFORE UPDATE ON "worker_pool" FOR EACH ROW EXECUTE FUNCTION count_revision();
+CREATE TRIGGER scope_usage_revision BEFORE UPDATE ON "scope_usage" FOR EACH ROW EXECUTE FUNCTION count_revision();
+
+-- A quota limits what its tenant's row counts.
+CREATE FUNCTION count_quota_revision() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE scope_usage SET revision = revision WHERE tenant_id = NEW.tenant_id AND project_id = '';
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER quota_revision AFTER INSERT OR UPDATE ON "quota" FOR EACH ROW EXECUTE FUNCTION count_quota_revision();
+
+-- Ends a statement that was decided on something else than what is there.
+CREATE FUNCTION assert_unchanged(unchanged bool) RETURNS bool LANGUAGE plpgsql AS $$
+BEGIN
+    IF unchanged IS NOT TRUE THEN
+        RAISE EXCEPTION 'what this was decided on has changed meanwhile' USING ERRCODE = 'serialization_failure';
+    END IF;
+    RETURN true;
+END $$;
