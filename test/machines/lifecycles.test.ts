@@ -77,7 +77,9 @@ describe.each(samples.map((sample) => ({ name: sample.machine.id, sample })))("$
   });
 
   test("begins in its initial state, or as an event leaves it that may be its first", () => {
-    const births = table.filter(({ from, event }) => from === initialState(machine) && birthEvents(machine).includes(event));
+    const births = table.filter(
+      ({ from, event }) => from === initialState(machine) && birthEvents(machine).includes(event),
+    );
     expect(edges.filter(({ fromState }) => fromState === UNBORN)).toEqual([
       { aggregate: machine.id, fromState: UNBORN, event: CREATE, toState: initialState(machine) },
       ...births.map(({ event, to }) => ({ aggregate: machine.id, fromState: UNBORN, event, toState: to })),

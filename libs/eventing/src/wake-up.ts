@@ -24,7 +24,9 @@ export function bucketOf(at: Date): Date {
 export function wakeUpId(kind: string, bucket: Date, label?: Label): string {
   const second = bucket.getTime() / SECOND_MS;
   if (!label) return `due_${kind}_${second}`;
-  const digest = createHash("sha256").update(JSON.stringify(Object.entries(label).sort())).digest("hex");
+  const digest = createHash("sha256")
+    .update(JSON.stringify(Object.entries(label).sort()))
+    .digest("hex");
   return `due_${kind}_${digest.slice(0, DIGEST_LENGTH)}_${second}`;
 }
 
