@@ -1,5 +1,5 @@
 import type { NewId } from "@runtime-cloud/service-kit/ids";
-import type { WorkerPool } from "../generated/prisma/client.ts";
+import { CapacityResource, type WorkerPool } from "../generated/prisma/client.ts";
 import { acquire } from "./acquire.ts";
 import { type Capacity, holderKey, type InPool, keyOf, leaseKey, poolKey } from "./capacity.ts";
 import { isOverdue } from "./capacity-lease.ts";
@@ -149,8 +149,11 @@ function isKnown(memory: Memory, { operation }: BatchItem, now: Date): boolean {
   }
 }
 
-function acquirable({ pools, pairs, scopes }: Memory, operation: AcquireOperation): boolean {
-  const { tenantId, projectId } = operation;
+/** A holder that is known to have a lease is answered under the locks: nothing would be written that could find out. */
+function acquirable({ pools, pairs, scopes, live }: Memory, operation: AcquireOperation): boolean {
+  const { tenantId, projectId, holderKind, holderId } = operation;
+  const resources = Object.values(CapacityResource);
+  if (resources.some((resource) => live.has(holderKey({ tenantId, holderKind, holderId, resource })))) return false;
   const pool = poolOf(pools, operation);
   if (pool?.state !== "ACTIVE" || pool.contended || pool.used >= pool.currentSize) return false;
   const key = keyOf(pool.tenantId, pool.id);
@@ -182,7 +185,7 @@ function decide(capacity: Capacity, { operation }: BatchItem): LeaseOutcome | un
   if (operation.kind === "acquire") {
     const pool = poolOf(pools, operation);
     const lease = pool && acquire(capacity, operation, [pool]);
-    return lease && { lease, now };
+    return lease && capacity.changes.born.has(leaseKey(lease)) ? { lease, now } : undefined;
   }
   if (operation.kind === "renew") {
     const outcome = renew(capacity, operation);

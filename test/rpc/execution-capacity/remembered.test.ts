@@ -125,3 +125,24 @@ test("renews a lease that another process has renewed, and none that it has rele
   await elsewhere.releaseLease({ leaseId });
   expect((await here.renewLease(renewal)).result).toBe(Renewal.ALREADY_ENDED);
 });
+
+test("answers a holder no lease that another process has taken back", async () => {
+  const request = attempt("build");
+  const { leaseId } = await held({ holderId: request.holderId });
+  await elsewhere.revokeLease({ leaseId });
+  const { lease } = await here.acquireLease(request);
+  expect(lease?.state).toBe(LeaseState.ACTIVE);
+  expect(lease?.leaseId).not.toBe(leaseId);
+});
+
+test("counts a waiter once that is asked for again and withdrawn at the same moment", async () => {
+  await held({ units: 3 });
+  const request = attempt("build", patiently);
+  const { lease: waiter } = await here.acquireLease(request);
+  await Promise.all([here.acquireLease(request), here.releaseLease({ leaseId: waiter?.leaseId ?? "" })]);
+  const { lease: last } = await here.acquireLease(attempt("build", patiently));
+  const { pool } = await here.getWorkerPool({ poolId: "build" });
+  const { leases } = await here.listLeases({ poolId: "build", state: LeaseState.WAITING });
+  expect(leases.map(({ leaseId }) => leaseId)).toContain(last?.leaseId);
+  expect(pool?.waiting).toBe(leases.length);
+});

@@ -115,6 +115,7 @@ BEGIN
     ORDER BY tenant_id FOR NO KEY UPDATE;
 
     instant := date_trunc('milliseconds', clock_timestamp());
+    -- A lease may come more than once.
     WITH lease AS (
         SELECT lease.* FROM unnest(lease_tenants, lease_ids) AS wanted (tenant_id, id)
         JOIN capacity_lease lease ON lease.tenant_id = wanted.tenant_id AND lease.id = wanted.id
@@ -128,7 +129,7 @@ BEGIN
             AND (state = 'WAITING' OR state = 'ACTIVE')
         WHERE overdue <> '{}' AND lease.id = ANY (overdue) AND lease.due_at <= instant
     ), place AS (
-        SELECT place.* FROM lease JOIN queue_place place ON place.tenant_id = lease.tenant_id AND place.lease_id = lease.id
+        SELECT DISTINCT place.* FROM lease JOIN queue_place place ON place.tenant_id = lease.tenant_id AND place.lease_id = lease.id
         WHERE lease.state = 'WAITING'
     ), charged AS (
         SELECT * FROM unnest(scope_tenants, scope_projects) AS scope (tenant_id, project_id)
