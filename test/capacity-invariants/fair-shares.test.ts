@@ -7,7 +7,7 @@ import { backlog, type Flow } from "./backlog.ts";
 import { hold } from "./hold.ts";
 import { openWorld, type World } from "./world.ts";
 
-const RUNS = 5;
+const RUNS = 3;
 const LARGEST_UNITS = 4;
 const TEST_MS = 90_000;
 /** Of sums of fractions. */
@@ -28,8 +28,8 @@ const contest = fc.record({
   units: fc.array(fc.integer({ min: 1, max: LARGEST_UNITS }), { minLength: 40, maxLength: 40, size: "max" }),
   /** Which of the leases that are held are given back, turn by turn. */
   releases: fc.array(fc.array(fc.nat({ max: 11 }), { minLength: 1, maxLength: 4 }), {
-    minLength: 80,
-    maxLength: 80,
+    minLength: 60,
+    maxLength: 60,
     size: "max",
   }),
 });

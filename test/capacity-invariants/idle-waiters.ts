@@ -26,17 +26,18 @@ function admissibleIn(queue: readonly Waiter[]): string | undefined {
   return undefined;
 }
 
-/** Whom a tenant may send next: none if its own quota may block it. */
+/** Whom a tenant may send next: none if its own quota may block whoever's turn it is, before any quota of a project. */
 function headsOf(flow: readonly Waiter[]): Waiter[] {
-  const free = [...group(flow, ({ project }) => project).values()].flatMap((waiters) => {
-    const [head] = waiters;
-    return head && !head.projectBlocked ? [head] : [];
-  });
-  const heads = least(
-    free.map((head) => [head]),
-    ({ projectTime }) => projectTime,
-  ).flat();
-  return heads.some(({ tenantBlocked }) => tenantBlocked) ? [] : heads;
+  const projects = [...group(flow, ({ project }) => project).values()];
+  for (let left = projects.flatMap(([head]) => (head ? [[head]] : [])); left.length > 0;) {
+    const next = least(left, ({ projectTime }) => projectTime);
+    const heads = next.flat();
+    if (heads.some(({ tenantBlocked }) => tenantBlocked)) return [];
+    const free = heads.filter(({ projectBlocked }) => !projectBlocked);
+    if (free.length > 0) return free;
+    left = left.filter((head) => !next.includes(head));
+  }
+  return [];
 }
 
 function least(flows: Waiter[][], time: (waiter: Waiter) => number): Waiter[][] {

@@ -128,7 +128,7 @@ export function leftOver(database: pg.Pool): Promise<string[]> {
   return found(
     database,
     "left-over",
-    `SELECT 'left: pool ' || id || ' uses ' || used || ', has ' || waiting || ' waiters, contended ' || contended AS wrong
+    `SELECT 'left: pool ' || id || ' is ' || state || ', uses ' || used || ', has ' || waiting || ' waiters, contended ' || contended AS wrong
      FROM worker_pool WHERE used <> 0 OR waiting <> 0 OR contended
      UNION ALL
      SELECT 'left: lease ' || id || ' is ' || state FROM capacity_lease WHERE state IN ('WAITING', 'ACTIVE')

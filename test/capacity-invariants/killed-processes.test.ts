@@ -12,7 +12,7 @@ import { attempt, staticPool } from "../_support/execution-capacity.ts";
 import { brokenHistory, brokenNow, leftOver } from "./invariants.ts";
 
 const CALLERS = 8;
-const LEASES_EACH = 10;
+const LEASES_EACH = 6;
 const KILLS = 2;
 const START_MS = 60_000;
 const TEST_MS = 120_000;

@@ -1,4 +1,3 @@
-import process from "node:process";
 import { setTimeout as wait } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
@@ -24,13 +23,13 @@ export class BrokenPromise extends Error {
 }
 
 /** How many of the last operations a failure shows. */
-const SHOWN = Number(process.env.SHOWN ?? 80);
+const SHOWN = 80;
 /** The whole history is gone through once in so many bursts. */
 const HISTORY_EVERY = 5;
 
 /** Plays a run from an empty database to one that everybody has left. Throws BrokenPromise. */
 export async function play(world: World, { room, bursts }: Run, told: Told): Promise<void> {
-  await timed("clear", () => world.clear());
+  await world.clear();
   const stage: Stage = { cast: assemble(uuidv7().slice(-8), room), memory: createMemory(), newId: uuidv7 };
   const said: string[] = [];
   const expectNothing = (wrong: readonly string[]) => {
@@ -48,7 +47,7 @@ export async function play(world: World, { room, bursts }: Run, told: Told): Pro
   };
   await open(stage.cast.pools);
   for (const [n, { calls, cut, elapseSeconds }] of bursts.entries()) {
-    stage.memory.refresh(await timed("live", () => world.live()));
+    stage.memory.refresh(await world.live());
     const planned = calls.flatMap(({ process, operation }) => {
       const call = plan.of(operation);
       return call ? [{ process, call }] : [];
@@ -60,28 +59,22 @@ export async function play(world: World, { room, bursts }: Run, told: Told): Pro
     said.push(...planned.map(({ process, call }) => `[${n}${cut ? " cut" : ""}] ${process}: ${call.says}`));
     const answering = Promise.all(planned.map(({ process, call }) => perform(call, process === 0 ? first : second)));
     if (cut) await world.cutConnections();
-    const answers = await timed(
-      `burst ${cut ? "cut " : ""}${room.factor} ${Math.min(4, planned.filter(({ call }) => !/^(again|acquire|renew|release)/.test(call.says)).length)}`,
-      () => answering,
-    );
+    const answers = await answering;
 
     const wrong = planned.flatMap(({ call }, at) => judged(call, answers[at], told));
     plan.learn(planned.map(({ call }, at) => ({ call, lease: answers[at] && leaseOf(answers[at]) })));
     expectNothing(wrong);
-    if (cut) await timed("settled", () => settled(world));
-    expectNothing((await timed("checks", () => Promise.all([brokenNow(database), idleWaiters(database)]))).flat());
-    if (n % HISTORY_EVERY === 0)
-      await timed("history", async () =>
-        expectNothing([...(await brokenHistory(database)), ...(await first.differences())]),
-      );
-    await timed("drained", async () => open(await plan.drained(database)));
+    if (cut) await settled(world);
+    expectNothing((await Promise.all([brokenNow(database), idleWaiters(database)])).flat());
+    if (n % HISTORY_EVERY === 0) expectNothing([...(await brokenHistory(database)), ...(await first.differences())]);
+    await open(await plan.drained(database));
     if (elapseSeconds > 0) {
       await elapse(database, elapseSeconds);
       said.push(`[${n}] ${elapseSeconds} s go by`);
     }
   }
 
-  await timed("settled-end", () => settled(world));
+  await settled(world);
   expectNothing([...(await brokenDeadlines(database, SLACK_SECONDS)), ...(await idleWaiters(database))]);
   await elapse(database, LONG_SECONDS);
   said.push("everything's time is over");
@@ -116,22 +109,7 @@ const MOST_TRIES = 60;
 const PAUSE_MS = 10;
 
 /** Calls again what was unavailable, as callers do. */
-const T = new Map<string, [number, number]>();
-export async function timed<X>(k: string, f: () => Promise<X>): Promise<X> {
-  const b = performance.now();
-  try {
-    return await f();
-  } finally {
-    const e = T.get(k) ?? [0, 0];
-    T.set(k, [e[0] + performance.now() - b, e[1] + 1]);
-  }
-}
-export const report = () =>
-  process.stdout.write([...T].map(([k, [a, b]]) => `${k}: ${Math.round(a)} ms / ${b}`).join("\n") + "\n");
 async function perform(call: Call, service: ServiceProcess): Promise<Answer> {
-  return timed("op " + call.says.split(" ")[0], () => perform0(call, service));
-}
-async function perform0(call: Call, service: ServiceProcess): Promise<Answer> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await call.run(service);

@@ -19,11 +19,16 @@ export interface Run {
 
 /** Operations that come at once, each at one of the processes. */
 export interface Burst {
-  calls: { process: number; operation: Operation }[];
+  calls: BurstCall[];
   /** Connections to the database are cut in the midst of it. */
   cut: boolean;
   /** Goes by once it is over. */
   elapseSeconds: number;
+}
+
+interface BurstCall {
+  process: number;
+  operation: Operation;
 }
 
 /** Operations of one desk are decided in batches: so a burst may well be a large one. */
@@ -47,37 +52,38 @@ export function runsAtOnce(operations: number): fc.Arbitrary<Run> {
 }
 
 function runIn(room: Room, count: number): fc.Arbitrary<Run> {
+  const desk = called(deskStep(room));
   const burst = fc.record({
     desk: fc.oneof(
-      { weight: 3, arbitrary: many(deskStep(room), SMALLEST_BURST, LARGEST_BURST) },
-      { weight: room.factor === 1 ? 1 : 4, arbitrary: many(plainStep(room), SMALLEST_BURST, LARGEST_BURST) },
-      { weight: 1, arbitrary: copies(deskStep(room)) },
+      { weight: 3, arbitrary: many(desk, SMALLEST_BURST, LARGEST_BURST) },
+      { weight: room === TIGHT ? 1 : 4, arbitrary: many(called(plainStep(room)), SMALLEST_BURST, LARGEST_BURST) },
+      { weight: 1, arbitrary: copies(desk) },
     ),
-    commands: many(operatorStep(room), 0, MOST_COMMANDS),
+    commands: many(called(operatorStep(room)), 0, MOST_COMMANDS),
     ends: fc.oneof(
       { weight: 5, arbitrary: fc.constant([]) },
-      { weight: 1, arbitrary: many(endStep(room), 1, MOST_ENDS) },
+      { weight: 1, arbitrary: many(called(endStep(room)), 1, MOST_ENDS) },
     ),
+    sweep: fc.option(called(fc.constant(DEADLINES))),
     /** All at one process, which then knows what the other doesn't; or at both. */
-    at: fc.constantFrom(0, 1, "both" as const, "both" as const),
-    processes: fc.infiniteStream(fc.nat({ max: 1 })),
-    sweeps: fc.boolean(),
+    only: fc.constantFrom(0, 1, undefined, undefined),
     cut: fc.nat({ max: CUT_IN - 1 }).map((dice) => dice === 0),
     elapseSeconds,
   });
   return fc.array(burst, { minLength: count, maxLength: count, size: "max" }).map((bursts) => ({
     room,
-    bursts: bursts.map(({ desk, commands, ends, at, processes, sweeps, cut, elapseSeconds: seconds }, place) => {
-      const process = () => processes.next().value ?? 0;
-      const due = sweeps && (bursts[place - 1]?.elapseSeconds ?? 0) > 0;
-      const others = [...commands, ...ends, ...(due ? [DEADLINES] : [])];
-      const calls = [
-        ...others.map((operation) => ({ process: process(), operation })),
-        ...desk.map((operation) => ({ process: at === "both" ? process() : at, operation })),
-      ];
+    bursts: bursts.map(({ desk, commands, ends, sweep, only, cut, elapseSeconds: seconds }, place) => {
+      // Without it nothing has become due since the last sweep.
+      const elapsed = (bursts[place - 1]?.elapseSeconds ?? 0) > 0;
+      const others = [...commands, ...ends, ...(sweep && elapsed ? [sweep] : [])];
+      const calls = [...others, ...desk.map(({ process, operation }) => ({ process: only ?? process, operation }))];
       return { calls, cut, elapseSeconds: seconds };
     }),
   }));
+}
+
+function called(operation: fc.Arbitrary<Operation>): fc.Arbitrary<BurstCall> {
+  return fc.record({ process: fc.nat({ max: 1 }), operation });
 }
 
 const DEADLINES: Operation = { kind: "deadlines" };
@@ -87,27 +93,29 @@ function many<Step>(step: fc.Arbitrary<Step>, minLength: number, maxLength: numb
   return fc.array(step, { minLength, maxLength, size: "max" });
 }
 
-function copies<Step>(step: fc.Arbitrary<Step>): fc.Arbitrary<Step[]> {
-  const some = many(step, SMALLEST_BURST / 4, LARGEST_BURST / MOST_COPIES);
+/** Each copy at a process of its own. */
+function copies(call: fc.Arbitrary<BurstCall>): fc.Arbitrary<BurstCall[]> {
+  const some = many(call, SMALLEST_BURST / 4, LARGEST_BURST / MOST_COPIES);
   return fc
     .tuple(some, fc.integer({ min: 4, max: MOST_COPIES }))
-    .map(([steps, times]) => Array.from({ length: times }, () => steps).flat());
+    .map(([calls, times]) =>
+      Array.from({ length: times }, (_, copy) =>
+        calls.map(({ process, operation }) => ({ process: (process + copy) % 2, operation })),
+      ).flat(),
+    );
 }
+
+const anyStep = fc.oneof(
+  { weight: 76, arbitrary: deskStep(TIGHT) },
+  { weight: 22, arbitrary: operatorStep(TIGHT) },
+  { weight: 2, arbitrary: fc.constant(DEADLINES) },
+);
 
 /** One after the other, few enough that a failure shrinks to what matters. */
 export const oneByOne: fc.Arbitrary<Run> = fc
   .array(
     fc.record({
-      calls: fc
-        .record({
-          process: fc.nat({ max: 1 }),
-          operation: fc.oneof(
-            { weight: 76, arbitrary: deskStep(TIGHT) },
-            { weight: 22, arbitrary: operatorStep(TIGHT) },
-            { weight: 2, arbitrary: fc.constant(DEADLINES) },
-          ),
-        })
-        .map((call) => [call]),
+      calls: fc.tuple(called(anyStep)).map((call) => [...call]),
       cut: fc.constant(false),
       elapseSeconds,
     }),

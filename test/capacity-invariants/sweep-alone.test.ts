@@ -29,6 +29,7 @@ beforeAll(async () => {
   backend = redisBackend({ ...testRedis(), logger });
   const all = deadlines(context, desk).filter(({ kind }) => ENDING.test(kind));
   sweepMs = Math.max(...all.map(({ sweepEveryMs }) => sweepEveryMs));
+  // First of all: what the client loads at its first use is loaded by a test's own call.
   await openPools(service);
   // Nobody arms them: every wake-up is lost.
   sweeps = startDeadlines({

@@ -26,12 +26,13 @@ test(
       input: oneByOne,
       runs: RUNS * amount.factor,
       async by(run) {
-        const answers: string[][] = [];
-        for (const world of worlds) {
-          const told: string[] = [];
-          await play(world, run, (answer) => void told.push(answer));
-          answers.push(told);
-        }
+        const answers = await Promise.all(
+          worlds.map(async (world) => {
+            const told: string[] = [];
+            await play(world, run, (answer) => void told.push(answer));
+            return told;
+          }),
+        );
         const [right, ...wrong] = answers;
         for (const told of wrong) expect(told).toEqual(right);
       },

@@ -14,11 +14,13 @@ export interface Deadline {
   kind: string;
   /** How late it may be when the queue forgot. */
   sweepEveryMs: number;
+  /** How long the sweep leaves what is due to its wake-up. */
+  graceMs?: number;
   /**
    * Ends what is due by the database's clock, a batch at most; with a label, only that part of it. Called too early, or
-   * twice, it finds nothing.
+   * twice, it finds nothing. What has been due for less than `graceMs` is left alone.
    */
-  run(label?: Label): Promise<DeadlineResult>;
+  run(label?: Label, graceMs?: number): Promise<DeadlineResult>;
 }
 
 export interface DeadlineResult {
@@ -72,8 +74,8 @@ export function startDeadlines(options: DeadlinesOptions): Deadlines {
   const armed = recentlySeen(REMEMBERED);
   const runs = new Map<string, SerialRun<string[]>>();
   const worker = backend.worker(queue, onWakeUp, { concurrency: CONCURRENCY });
-  const sweeps = deadlines.map(({ kind, sweepEveryMs }) =>
-    startSweep({ everyMs: sweepEveryMs, random, run: () => endDueNow(kind) }),
+  const sweeps = deadlines.map(({ kind, sweepEveryMs, graceMs }) =>
+    startSweep({ everyMs: sweepEveryMs, random, run: () => endDueNow(kind, undefined, graceMs) }),
   );
 
   async function onWakeUp(job: QueueJob, token: string): Promise<unknown> {
@@ -97,19 +99,19 @@ export function startDeadlines(options: DeadlinesOptions): Deadlines {
   }
 
   /** Runs of different labels go side by side. */
-  async function endDue(deadline: Deadline, label?: Label): Promise<string[]> {
-    const key = wakeUpId(deadline.kind, NO_INSTANT, label);
-    const run = runs.get(key) ?? serialRun(() => endAllDue(deadline, label));
+  async function endDue(deadline: Deadline, label?: Label, graceMs?: number): Promise<string[]> {
+    const key = `${wakeUpId(deadline.kind, NO_INSTANT, label)} ${graceMs ?? 0}`;
+    const run = runs.get(key) ?? serialRun(() => endAllDue(deadline, label, graceMs));
     runs.set(key, run);
     const ended = await run.run();
     if (!run.busy()) runs.delete(key);
     return ended;
   }
 
-  async function endDueNow(kind: string, label?: Label): Promise<void> {
+  async function endDueNow(kind: string, label?: Label, graceMs?: number): Promise<void> {
     try {
       const deadline = deadlines.find((known) => known.kind === kind);
-      const ended = deadline && (await endDue(deadline, label));
+      const ended = deadline && (await endDue(deadline, label, graceMs));
       if (ended && ended.length > 0) logger.info({ kind, ended: ended.length }, "sweep ended what no wake-up did");
     } catch (err) {
       logger.warn({ err, kind }, "sweep failed; the next one tries again");
@@ -137,10 +139,10 @@ export function startDeadlines(options: DeadlinesOptions): Deadlines {
   };
 }
 
-async function endAllDue(deadline: Deadline, label: Label | undefined): Promise<string[]> {
+async function endAllDue(deadline: Deadline, label: Label | undefined, graceMs: number | undefined): Promise<string[]> {
   const ended: string[] = [];
   for (let more = true; more;) {
-    const result = await deadline.run(label);
+    const result = await deadline.run(label, graceMs);
     ended.push(...result.ended);
     more = result.more ?? false;
   }

@@ -1,6 +1,8 @@
 import { setMaxListeners } from "node:events";
+import { createRegistry } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter, type Interceptor } from "@connectrpc/connect";
 import { compressionGzip } from "@connectrpc/connect-node";
+import { file_google_rpc_error_details } from "@runtime-cloud/contracts/google/rpc/error_details_pb";
 import { limitCalls } from "./call-limits.ts";
 import { createHealth, type Health } from "./health.ts";
 import type { Logger } from "./logger.ts";
@@ -57,7 +59,8 @@ export async function serve(options: ServeOptions): Promise<Server> {
       readMaxBytes: MAX_MESSAGE_BYTES,
       writeMaxBytes: MAX_MESSAGE_BYTES,
       maxTimeoutMs: MAX_STREAM_MS,
-      jsonOptions: { ignoreUnknownFields: false },
+      // Errors in the middle of an answer carry their details as Any.
+      jsonOptions: { ignoreUnknownFields: false, registry: createRegistry(file_google_rpc_error_details) },
       shutdownSignal: lastCall.signal,
     },
     logger,

@@ -1,10 +1,10 @@
 import { Exhausted, IllegalTransition, InvalidInput, NotFound } from "@runtime-cloud/service-kit/errors";
-import type { CapacityLease, CapacityResource, PoolKind, WorkerPool } from "../generated/prisma/client.ts";
-import { type Capacity, flowIn, holderKey, type HolderOfResource, keyOf, poolKey, scopeOf } from "./capacity.ts";
+import { type CapacityLease, CapacityResource, type PoolKind, type WorkerPool } from "../generated/prisma/client.ts";
+import { type Capacity, flowIn, holderKey, type HolderOfResource, keyOf, scopeOf } from "./capacity.ts";
 import { beginWaiting, endLease, grant, isOverdue, type LeaseRequest, unborn } from "./capacity-lease.ts";
 import { announceObstacle } from "./exceeded.ts";
 import type { AcquireOperation } from "./lease-operation.ts";
-import { type Obstacle, obstacleTo } from "./obstacle.ts";
+import { isBeyond, type Obstacle, obstacleTo } from "./obstacle.ts";
 import { bestFor } from "./placement.ts";
 import { contendFlow, enterQueues } from "./queue.ts";
 import { contend } from "./serve-queue.ts";
@@ -22,7 +22,7 @@ export function acquire(
   pools: readonly WorkerPool[],
 ): CapacityLease | undefined {
   const holder = holderOf(capacity, operation, pools);
-  const existing = existingLease(capacity, operation, holder, pools);
+  const existing = existingLease(capacity, operation, holder);
   if (existing) return existing;
   const request = requestFor(operation, holder, pools);
   refuseImpossible(request, pools);
@@ -36,29 +36,30 @@ export function enqueue(capacity: Capacity, operation: AcquireOperation, pools: 
   const { waitMs, cause, target } = operation;
   const holder = holderOf(capacity, operation, pools);
   // Of two that came together the first one waits by now.
-  const existing = existingLease(capacity, operation, holder, pools);
+  const existing = existingLease(capacity, operation, holder);
   if (existing) return existing;
   const request = requestFor(operation, holder, pools);
-  const pool = bestFor(pools, request.units, placementOf(operation)) ?? unknownPools(operation);
+  const fitting = pools.filter((pool) => largestSize(pool) >= Math.min(request.units, largestOf(pools)));
+  const pool = bestFor(fitting, request.units, placementOf(operation)) ?? unknownPools(operation);
   const obstacle = obstacleIn(capacity, request, pool) ?? behindOthers(pool);
   if (waitMs <= 0) throw new Exhausted({ ...obstacle, retryAfterMs: RETRY_MS });
 
   const waitDeadline = new Date(capacity.now.getTime() + waitMs);
   const lease = beginWaiting(capacity, unborn(capacity, { ...request, ...placeIn(pool), waitDeadline }), cause);
-  for (const other of pools) {
+  for (const other of fitting) {
     if (obstacleIn(capacity, request, other)?.reason === "POOL_FULL") contend(capacity, other);
   }
-  enterQueues(capacity, lease, pools, "selector" in target ? target.selector : undefined);
-  if (obstacle.reason === "TENANT_QUOTA") {
-    for (const other of pools) contendFlow(capacity, flowIn(capacity, placeIn(other), request.tenantId, ""), true);
+  enterQueues(capacity, lease, fitting, "selector" in target ? target.selector : undefined);
+  if (obstacle.reason === "TENANT_QUOTA" && !isBeyond(obstacle, request.units)) {
+    for (const other of fitting) contendFlow(capacity, flowIn(capacity, placeIn(other), request.tenantId, ""), true);
   }
   return announceObstacle(capacity, lease, obstacle, cause);
 }
 
 function holderOf(capacity: Capacity, operation: AcquireOperation, pools: readonly WorkerPool[]): HolderOfResource {
   const { tenantId, holderKind, holderId, target } = operation;
-  const kind = "selector" in target ? target.selector.kind : (pools[0]?.kind ?? unknownPools(operation));
-  const resource = resourceOf(operation, kind);
+  const kind = "selector" in target ? target.selector.kind : pools[0]?.kind;
+  const resource = kind ? resourceOf(operation, kind) : resourceHeld(capacity, operation);
   if (!capacity.endedHolders.has(keyOf(tenantId, holderKind, holderId))) {
     return { tenantId, holderKind, holderId, resource };
   }
@@ -69,6 +70,16 @@ function holderOf(capacity: Capacity, operation: AcquireOperation, pools: readon
 /** What is asked for, in full. Throws what is wrong with it by itself. */
 export function requestOf(capacity: Capacity, operation: AcquireOperation, pools: readonly WorkerPool[]): LeaseRequest {
   return requestFor(operation, holderOf(capacity, operation, pools), pools);
+}
+
+/** Of a holder whose pool isn't the tenant's to use any more: what it has there goes on. */
+function resourceHeld({ live, leases }: Capacity, operation: AcquireOperation): CapacityResource {
+  const { tenantId, holderKind, holderId, target } = operation;
+  const held = Object.values(CapacityResource).find((resource) => {
+    const lease = leases.get(live.get(holderKey({ tenantId, holderKind, holderId, resource })) ?? "");
+    return lease && "poolId" in target && lease.poolId === target.poolId;
+  });
+  return held ?? unknownPools(operation);
 }
 
 function requestFor(operation: AcquireOperation, holder: HolderOfResource, pools: readonly WorkerPool[]): LeaseRequest {
@@ -108,7 +119,6 @@ function existingLease(
   capacity: Capacity,
   operation: AcquireOperation,
   holder: HolderOfResource,
-  pools: readonly WorkerPool[],
 ): CapacityLease | undefined {
   const { live, leases, now } = capacity;
   const lease = leases.get(live.get(holderKey(holder)) ?? "");
@@ -120,7 +130,7 @@ function existingLease(
   const differing = [
     ...(lease.units === operation.units ? [] : [{ field: "units", has: String(lease.units) }]),
     ...(lease.projectId === operation.projectId ? [] : [{ field: "projectId", has: lease.projectId }]),
-    ...(isTarget(capacity, operation, lease, pools) ? [] : [{ field: "poolId", has: lease.poolId }]),
+    ...(isTarget(operation, lease) ? [] : [{ field: "poolId", has: lease.poolId }]),
   ];
   if (differing.length === 0) return lease;
   throw new InvalidInput(
@@ -131,17 +141,9 @@ function existingLease(
   );
 }
 
-/** Whether a lease's pool is one that was asked for; by a selector also one that has stopped granting since. */
-function isTarget(
-  { pools: locked }: Capacity,
-  { target }: AcquireOperation,
-  lease: CapacityLease,
-  pools: readonly WorkerPool[],
-): boolean {
-  const key = poolKey(lease);
-  if (pools.some(({ tenantId, id }) => keyOf(tenantId, id) === key)) return true;
-  const state = locked.get(key)?.state;
-  return "selector" in target && (state === "DRAINING" || state === "DRAINED" || state === "RETIRED");
+/** Whether a lease is in the pool that was asked for. By a selector it was, whatever has become of the labels since. */
+function isTarget({ target }: AcquireOperation, lease: CapacityLease): boolean {
+  return "selector" in target || lease.poolId === target.poolId;
 }
 
 /** What no change of use can grant, however long one waits. */
@@ -153,11 +155,20 @@ function refuseImpossible({ units }: LeaseRequest, pools: readonly WorkerPool[])
     const reason = "not-in-this-state";
     throw new IllegalTransition({ aggregate: "WorkerPool", id, state, event: "acquire", reason, allowed: [] });
   }
-  const largest = Math.max(...open.map(({ currentSize, desiredSize }) => Math.max(currentSize, desiredSize)));
+  const largest = largestOf(open);
   // A pool without any slot yet may be about to get its first ones.
   if (units <= largest || (largest === 0 && units === 1)) return;
   const description = `must be ${Math.max(1, largest)} or less: no such pool has more slots`;
   throw new InvalidInput([{ field: "units", description }]);
+}
+
+/** Slots that a pool has, or is about to have. */
+function largestSize({ currentSize, desiredSize }: WorkerPool): number {
+  return Math.max(currentSize, desiredSize);
+}
+
+function largestOf(pools: readonly WorkerPool[]): number {
+  return Math.max(0, ...pools.map(largestSize));
 }
 
 /** What is in a newcomer's way: its limits, the pool's, and those who wait already. */

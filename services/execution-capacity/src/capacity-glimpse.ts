@@ -49,6 +49,7 @@ export async function glimpse(
     changes: noChanges(),
     told: new Map(),
     announces: false,
+    restless: new Set(),
     stirred: false,
   };
 }

@@ -96,6 +96,7 @@ export async function openCapacity({ query, newId, at }: LockContext, claim: Cla
     changes: noChanges(),
     told: new Map(),
     announces: false,
+    restless: new Set(),
     stirred: false,
   };
 }

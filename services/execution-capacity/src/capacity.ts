@@ -36,6 +36,8 @@ export interface Capacity {
   readonly told: Map<string, CapacityLease>;
   /** Whether something was announced so far. */
   announces: boolean;
+  /** Pools whose queue somebody has left who waited in several: who stood behind may have its turn. */
+  readonly restless: Set<string>;
   /** Whether somebody who waits may be served by now. */
   stirred: boolean;
 }

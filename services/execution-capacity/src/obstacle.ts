@@ -8,7 +8,7 @@ export interface Obstacle {
   /** Whose limit it is, for example `project:p1`. */
   subject: string;
   /** The quota that is reached, and which of its limits, as in `concurrentRuns=2`. */
-  quota?: { row: Quota; limit: string };
+  quota?: { row: Quota; limit: string; most: number };
   description: string;
 }
 
@@ -30,6 +30,11 @@ export function obstacleTo(wanted: Wanted, pool: WorkerPool, tenant: Scope, proj
   );
 }
 
+/** Whether a quota is in the way of so many units whatever its use. */
+export function isBeyond({ quota }: Obstacle, units: number): boolean {
+  return quota !== undefined && units > quota.most;
+}
+
 function accepts({ state, tenantId, shared }: WorkerPool, forTenant: string): boolean {
   return state === "ACTIVE" && (shared || tenantId === forTenant);
 }
@@ -48,7 +53,7 @@ function quotaObstacle(
   return {
     reason,
     subject,
-    quota: { row, limit },
+    quota: { row, limit, most: row[dimension.limit] },
     description: `${subject} has ${limit}: ${used} used, ${units} wanted`,
   };
 }

@@ -5,7 +5,9 @@ import { interleave } from "./interleave.ts";
 import type { LeaseDesk } from "./lease-desk.ts";
 
 /** How long an expired lease may hold its slots, or a holder wait in vain, where no wake-up came. */
-const SWEEP_EVERY_MS = 1_500;
+const SWEEP_EVERY_MS = 1_200;
+/** A wake-up comes at the end of the second, and shows what it ended: until then the sweep leaves it the work. */
+const GRACE_MS = 1_000;
 /** How many are read at once. */
 const CHUNK = 10_000;
 /** How many end in one transaction: those who acquire in the same pool wait for one at most. */
@@ -28,8 +30,9 @@ function overdueLeases(context: Context, desk: LeaseDesk, kind: string, state: "
   return {
     kind,
     sweepEveryMs: SWEEP_EVERY_MS,
-    async run(label) {
-      const due = await dueLeases(context, state, label);
+    graceMs: GRACE_MS,
+    async run(label, graceMs) {
+      const due = await dueLeases(context, state, label, graceMs);
       const cause = deadlineCause(kind, context.newId);
       const operations = interleave(due, ({ tenantId }) => tenantId, TURN).map(({ tenantId, id: leaseId }) => {
         return { kind: "expire", tenantId, leaseId, cause } as const;
@@ -50,6 +53,7 @@ async function dueLeases(
   { pool: database }: Context,
   state: string,
   label: Readonly<Record<string, string>> = {},
+  graceMs = 0,
 ): Promise<{ tenantId: string; id: string }[]> {
   const { pool = null, owner = null } = label;
   const { rows } = await database.query<{ tenantId: string; id: string }>({
@@ -60,13 +64,13 @@ async function dueLeases(
       CROSS JOIN LATERAL (
         SELECT tenant_id, id FROM capacity_lease
         WHERE pool_tenant_id = pool.tenant_id AND pool_id = pool.id AND (state = 'WAITING' OR state = 'ACTIVE')
-          AND state::text = $1 AND due_at <= clock_timestamp()
+          AND state::text = $1 AND due_at <= clock_timestamp() - make_interval(secs => $5)
         ORDER BY due_at LIMIT $4
       ) lease
       WHERE (pool.used > 0 OR pool.waiting > 0)
         AND ($2::text IS NULL OR pool.id = $2) AND ($3::text IS NULL OR pool.tenant_id = $3)
       LIMIT $4`,
-    values: [state, pool, owner, CHUNK],
+    values: [state, pool, owner, CHUNK, graceMs / 1_000],
   });
   return rows;
 }

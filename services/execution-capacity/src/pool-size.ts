@@ -69,12 +69,16 @@ async function createPool(unit: ServiceUnit, wish: PoolWish): Promise<WorkerPool
   return commit(unit, creation, ({ state }) => unit.tx.workerPool.create({ data: { ...row, state } }));
 }
 
+const PROGRAM_VERSION = /^[^@\s]+@[^@\s]+$/;
+
 async function refuseWrongWish(unit: ServiceUnit, wish: PoolWish, before: WorkerPool | null): Promise<void> {
   const violations: FieldViolation[] = [];
   if (wish.scaling === "ELASTIC") {
     const needed = (field: string, what: string) => ({ field, description: `an ELASTIC pool needs ${what}` });
     if (!wish.environmentId) violations.push(needed("environmentId", "the environment whose program sizes it"));
-    if (!wish.programVersion) violations.push(needed("programVersion", "the program that sizes it, as name@version"));
+    if (!PROGRAM_VERSION.test(wish.programVersion ?? "")) {
+      violations.push(needed("programVersion", "the program that sizes it, as name@version"));
+    }
   }
   if (before && before.kind !== wish.kind) {
     const description = `pool ${wish.id} is ${before.kind} and stays so: leases count by it; create another pool`;

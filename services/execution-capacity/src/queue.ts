@@ -40,6 +40,7 @@ export function leaveQueues(capacity: Capacity, lease: CapacityLease): void {
   capacity.changes.left.push({ tenantId, leaseId });
   capacity.places.delete(leaseKey(lease));
   for (const place of places) {
+    if (places.length > 1) capacity.restless.add(poolKey(place));
     count(capacity, place, -1);
     wait(capacity, flowIn(capacity, place, tenantId, ""), -1, false);
     wait(capacity, flowIn(capacity, place, tenantId, projectId), -1, false);

@@ -116,7 +116,8 @@ const unread = {
 };
 
 function fresh() {
-  return { places: new Map(), changes: noChanges(), told: new Map(), announces: false, stirred: false };
+  const nothingYet = { announces: false, stirred: false };
+  return { places: new Map(), changes: noChanges(), told: new Map(), restless: new Set<string>(), ...nothingYet };
 }
 
 function copy<Value>(key: string, from: ReadonlyMap<string, Value>, to: Map<string, Value>): void {

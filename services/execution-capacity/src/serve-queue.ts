@@ -3,7 +3,7 @@ import type { WorkerPool } from "../generated/prisma/client.ts";
 import { type Capacity, keyOf } from "./capacity.ts";
 import { endLease, grant, isOverdue } from "./capacity-lease.ts";
 import { announceObstacle } from "./exceeded.ts";
-import { obstacleTo } from "./obstacle.ts";
+import { isBeyond, obstacleTo } from "./obstacle.ts";
 import { chargeFlows, contendFlow, leaveQueues } from "./queue.ts";
 import { type QueuedProject, type QueuedTenant, readQueue } from "./read-queue.ts";
 import { writeCapacity } from "./write-capacity.ts";
@@ -70,6 +70,12 @@ function serve(capacity: Capacity, pool: WorkerPool, tenants: QueuedTenant[], ca
     const obstacle = obstacleTo(lease, pool, tenant.scope, project.scope);
     if (obstacle) {
       announceObstacle(capacity, lease, obstacle, cause);
+      if (lease.units > pool.currentSize || isBeyond(obstacle, lease.units)) {
+        // Nothing that is given back makes room for it: only a larger pool or quota does.
+        project.waiters.shift();
+        if (project.waiters.length === 0) passedOver.add(project);
+        continue;
+      }
       if (obstacle.reason === "POOL_FULL") {
         contend(capacity, pool);
         return served;

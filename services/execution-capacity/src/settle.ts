@@ -1,7 +1,7 @@
 import type { Cause } from "@runtime-cloud/eventing/cause";
 import { compiled } from "@runtime-cloud/state-machines/compiled";
 import { workerPool } from "@runtime-cloud/state-machines/worker-pool";
-import type { WorkerPool } from "../generated/prisma/client.ts";
+import { Prisma, type WorkerPool } from "../generated/prisma/client.ts";
 import { type Capacity, keyOf } from "./capacity.ts";
 import { endLease, isOpen } from "./capacity-lease.ts";
 import { recordTransition } from "./recording.ts";
@@ -24,13 +24,19 @@ export function endOverdue(capacity: Capacity, cause: Cause): void {
  */
 export async function settle(capacity: Capacity, cause: Cause): Promise<void> {
   for (const pool of capacity.pools.values()) {
-    finishDrain(capacity, pool, cause);
+    await finishDrain(capacity, pool, cause);
     if (capacity.stirred) await serveQueue(capacity, pool, cause);
+  }
+  for (const key of capacity.restless) {
+    capacity.restless.delete(key);
+    const pool = capacity.pools.get(key);
+    if (pool) await serveQueue(capacity, pool, cause);
   }
   await writeCapacity(capacity);
 }
 
-function finishDrain(capacity: Capacity, pool: WorkerPool, cause: Cause): void {
+/** Nobody waits for a drained pool: its waiters' patience is over. */
+async function finishDrain(capacity: Capacity, pool: WorkerPool, cause: Cause): Promise<void> {
   if (pool.state !== "DRAINING" || pool.used > 0) return;
   const { state: from, tenantId, id } = pool;
   const decision = decidePool(pool, { type: "empty" });
@@ -44,4 +50,10 @@ function finishDrain(capacity: Capacity, pool: WorkerPool, cause: Cause): void {
     { aggregate: workerPool.id, row: pool, version: pool.version, from, event: "empty", to: state, emitted },
     cause,
   );
+  if (pool.waiting === 0) return;
+  await capacity.query(Prisma.sql`
+    UPDATE capacity_lease lease SET wait_deadline = ${capacity.now}, due_at = ${capacity.now}
+    FROM queue_place place
+    WHERE place.pool_tenant_id = ${tenantId} AND place.pool_id = ${id} AND NOT place.selecting
+      AND lease.tenant_id = place.tenant_id AND lease.id = place.lease_id AND lease.state = 'WAITING'`);
 }

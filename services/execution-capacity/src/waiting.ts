@@ -24,7 +24,10 @@ export async function standingsOf(tx: Tx, leases: readonly CapacityLease[]): Pro
   return new Map(
     waiting.map((lease) => {
       const pool = pools.find(({ tenantId, id }) => tenantId === lease.poolTenantId && id === lease.poolId);
-      return [lease.id, { reason: reasonOf(lease, pool, scopes), position: positions.get(lease.id) ?? 0 }];
+      const position = positions.get(lease.id);
+      // Without a place no pool carries the labels that it selects by any more.
+      const reason = position === undefined ? "POOL_NOT_ACCEPTING" : reasonOf(lease, pool, scopes);
+      return [lease.id, { reason, position: position ?? 0 }];
     }),
   );
 }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
-import { LeaseState, WaitReason } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
+import { LeaseState, PoolKind, WaitReason } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { waitOver } from "@runtime-cloud/execution-capacity/overdue-leases";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import {
@@ -178,4 +178,65 @@ test("withdraws a waiting lease that its holder releases", async () => {
   const leaseId = await wanted("build");
   expect((await tenant.releaseLease({ leaseId })).lease?.state).toBe(LeaseState.CANCELLED);
   expect((await tenant.releaseLease({ leaseId })).lease?.state).toBe(LeaseState.CANCELLED);
+});
+
+test("lets nobody wait in a pool that has too few slots for it, whatever it selects by", async () => {
+  const labels = { zone: "a" };
+  await tenant.setWorkerPool({ ...staticPool("small", 1), labels });
+  await tenant.setWorkerPool({ ...staticPool("large", 5), labels });
+  await tenant.acquireLease(attempt("large"));
+  const { poolId: _, ...anywhere } = attempt("large", { units: 5, ...patiently });
+  const { lease } = await tenant.acquireLease({ ...anywhere, selector: { kind: PoolKind.RUN_WORKERS, labels } });
+  expect(lease).toMatchObject({ state: LeaseState.WAITING, poolId: "large" });
+  expect((await tenant.acquireLease(attempt("small"))).lease?.state).toBe(LeaseState.ACTIVE);
+});
+
+test("serves those behind a waiter for whom the pool, or the quota, has become too small", async () => {
+  await tenant.setWorkerPool(staticPool("build", 3));
+  const holder = await wanted("build", { units: 2 });
+  const large = await wanted("build", { units: 3 });
+  const small = await wanted("build", { projectId: "p2" });
+  await tenant.setWorkerPool(staticPool("build", 1));
+  await tenant.releaseLease({ leaseId: holder });
+  expect([await stateOf(large), await stateOf(small)]).toEqual(["WAITING", "ACTIVE"]);
+  await tenant.setQuota({ concurrentRuns: 2, concurrentSandboxes: 0 });
+  await tenant.setWorkerPool(staticPool("build", 5));
+  expect(await stateOf(await wanted("build", { projectId: "p2" }))).toBe("ACTIVE");
+  await tenant.setQuota({ concurrentRuns: 5, concurrentSandboxes: 0 });
+  expect(await stateOf(large)).toBe("ACTIVE");
+});
+
+test("answers a holder its lease again when the pool has lost the labels that it selected by", async () => {
+  const labels = { zone: "b" };
+  await tenant.setWorkerPool({ ...staticPool("build", 1), labels });
+  const { poolId: _, ...anywhere } = attempt("build", patiently);
+  const request = { ...anywhere, selector: { kind: PoolKind.RUN_WORKERS, labels } };
+  const { lease } = await tenant.acquireLease(request);
+  await tenant.setWorkerPool(staticPool("build", 1));
+  expect((await tenant.acquireLease(request)).lease?.leaseId).toBe(lease?.leaseId);
+});
+
+test("withdraws those who wait for a pool that is drained", async () => {
+  await tenant.setWorkerPool(staticPool("build", 1));
+  const holder = await wanted("build");
+  const waiter = await wanted("build");
+  await tenant.drainPool({ poolId: "build", within: { seconds: 60n } });
+  await tenant.releaseLease({ leaseId: holder });
+  expect(await runOut(waitOver(service.context, service.desk))).toEqual([waiter]);
+  expect(await stateOf(waiter)).toBe("CANCELLED");
+});
+
+test("serves who stood behind a waiter that another pool has taken", async () => {
+  const labels = { zone: "z" };
+  await tenant.setWorkerPool({ ...staticPool("first", 3), labels });
+  await tenant.setWorkerPool({ ...staticPool("second", 2), labels });
+  await wanted("first", { units: 2 });
+  const other = await wanted("second", { units: 2 });
+  const { poolId: _, ...anywhere } = attempt("first", { units: 2, ...patiently });
+  const { lease } = await tenant.acquireLease({ ...anywhere, selector: { kind: PoolKind.RUN_WORKERS, labels } });
+  const behind = await wanted("first");
+  expect([lease?.state, await stateOf(behind)]).toEqual([LeaseState.WAITING, "WAITING"]);
+  await tenant.releaseLease({ leaseId: other });
+  expect(await leaseOf(lease?.leaseId ?? "")).toMatchObject({ state: LeaseState.ACTIVE, poolId: "second" });
+  expect(await stateOf(behind)).toBe("ACTIVE");
 });
