@@ -11,7 +11,8 @@ import type { ExpireOperation, LeaseOperation, LeaseOutcome } from "./lease-oper
 import { rememberedCapacity } from "./remembered-capacity.ts";
 import { sqlTransactions } from "./sql-transactions.ts";
 import { tell } from "./tell.ts";
-import { countRevisions, keepTold, statementOf } from "./write-capacity.ts";
+import { countRevisions, keepTold } from "./write-capacity.ts";
+import { statementOf } from "./write-statement.ts";
 
 /** Where every operation on leases is decided, whichever way it came in. */
 export interface LeaseDesk {

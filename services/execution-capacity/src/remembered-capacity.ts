@@ -9,7 +9,7 @@ import type { BatchItem } from "./lease-batch.ts";
 import type { AcquireOperation, LeaseOutcome, ReleaseOperation, RenewOperation } from "./lease-operation.ts";
 import { release } from "./release.ts";
 import { renew } from "./renew.ts";
-import type { Assumptions } from "./write-capacity.ts";
+import type { Assumptions } from "./write-statement.ts";
 
 /** A batch that was decided on remembered rows, to be written in one statement that finds out whether they still hold. */
 export interface Guess {
