@@ -21,7 +21,7 @@ export interface FairnessSizes {
 }
 
 export const FAIRNESS_SIZES: Readonly<Record<"full" | "quick", FairnessSizes>> = {
-  full: { rounds: 3, seconds: 10, minnows: 200, whaleWaiters: 10_000, whaleProjects: 200 },
+  full: { rounds: 1, seconds: 10, minnows: 200, whaleWaiters: 10_000, whaleProjects: 200 },
   quick: { rounds: 1, seconds: 2, minnows: 200, whaleWaiters: 1_000, whaleProjects: 200 },
 };
 

@@ -17,7 +17,7 @@ export interface GrowthSizes {
 }
 
 export const GROWTH_SIZES: Readonly<Record<"full" | "quick", GrowthSizes>> = {
-  full: { rounds: 5, seconds: 3, warmUpSeconds: 1, endedLeases: [1_000, 100_000, 1_000_000] },
+  full: { rounds: 3, seconds: 3, warmUpSeconds: 1, endedLeases: [1_000, 100_000, 1_000_000] },
   quick: { rounds: 1, seconds: 1, warmUpSeconds: 0.25, endedLeases: [1_000, 50_000] },
 };
 

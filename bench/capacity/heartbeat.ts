@@ -23,7 +23,7 @@ export interface HeartbeatSizes {
 }
 
 export const HEARTBEAT_SIZES: Readonly<Record<"full" | "quick", HeartbeatSizes>> = {
-  full: { rounds: 3, leases: 20_000, seconds: 20 },
+  full: { rounds: 1, leases: 20_000, seconds: 20 },
   quick: { rounds: 1, leases: 5_000, seconds: 5 },
 };
 

@@ -22,7 +22,7 @@ export interface HotTenantSizes {
 }
 
 export const HOT_TENANT_SIZES: Readonly<Record<"full" | "quick", HotTenantSizes>> = {
-  full: { rounds: 5, seconds: 3, warmUpSeconds: 1 },
+  full: { rounds: 3, seconds: 3, warmUpSeconds: 1 },
   quick: { rounds: 1, seconds: 1, warmUpSeconds: 0.25 },
 };
 

@@ -19,7 +19,7 @@ export interface MemorySizes {
 }
 
 export const MEMORY_SIZES: Readonly<Record<"full" | "quick", MemorySizes>> = {
-  full: { rounds: 2, leases: 100_000, renewalsPerSecond: 1_000, seconds: 10 },
+  full: { rounds: 1, leases: 100_000, renewalsPerSecond: 1_000, seconds: 10 },
   quick: { rounds: 1, leases: 10_000, renewalsPerSecond: 1_000, seconds: 2 },
 };
 

@@ -18,7 +18,7 @@ export interface StormSizes {
 }
 
 export const STORM_SIZES: Readonly<Record<"full" | "quick", StormSizes>> = {
-  full: { rounds: 3, tenants: 200, leases: { runtime_cloud: 50_000, bullmq: 10_000, etcd: 5_000 }, quietSeconds: 5 },
+  full: { rounds: 2, tenants: 200, leases: { runtime_cloud: 50_000, bullmq: 10_000, etcd: 5_000 }, quietSeconds: 5 },
   quick: { rounds: 1, tenants: 200, leases: { runtime_cloud: 5_000, bullmq: 1_500, etcd: 1_500 }, quietSeconds: 2 },
 };
 
