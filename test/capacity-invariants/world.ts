@@ -94,11 +94,12 @@ interface LiveLease {
   lasting: boolean;
 }
 
+/** A waiter may be withdrawn at any moment, when its pool is drained. */
 const LIVE = `
   SELECT lease.id AS "leaseId", lease.tenant_id AS "tenantId", lease.state, lease.fencing_token AS token,
     holder_kind AS "holderKind", holder_id AS "holderId", resource,
-    coalesce(least(CASE lease.state WHEN 'ACTIVE' THEN expires_at ELSE wait_deadline END, draining.drain_deadline)
-      > clock_timestamp() + make_interval(secs => $1), true) AS lasting
+    lease.state = 'ACTIVE' AND least(expires_at, draining.drain_deadline)
+      > clock_timestamp() + make_interval(secs => $1) AS lasting
   FROM capacity_lease lease
   LEFT JOIN worker_pool draining ON draining.tenant_id = lease.pool_tenant_id AND draining.id = lease.pool_id
     AND draining.state = 'DRAINING'

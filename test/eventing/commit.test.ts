@@ -75,7 +75,7 @@ test("rolls everything back when the database knows no such transition", async (
     );
   });
 
-  await expect(invented).rejects.toThrow(/transition.*fkey|Foreign key/i);
+  await expect(invented).rejects.toThrow(/Quota has no transition from ACTIVE by conjure/);
   expect(await database.client.quota.findUnique({ where: { id: created.id } })).toEqual(created);
   expect(await database.client.outboxMessage.count({ where: { subject: created.id } })).toBe(1);
   expect(await database.client.transition.count({ where: { aggregateId: created.id } })).toBe(1);

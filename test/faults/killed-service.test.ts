@@ -38,7 +38,7 @@ test(
       return heard.length > 0 ? heard : undefined;
     });
     expect(granted).toHaveLength(1);
-    expect(await history(database, leaseId)).toEqual(["WAITING", "ACTIVE"]);
+    expect(await history(database, leaseId)).toEqual(["ACTIVE"]);
   },
   TEST_MS,
 );
@@ -123,7 +123,7 @@ test(
 );
 
 async function acquireLease({ capacity, projectId, newId }: Stage): Promise<string> {
-  await capacity.setWorkerPool({ poolId: "pool", kind: PoolKind.GENERAL, scaling: PoolScaling.STATIC, size: 1 });
+  await capacity.setWorkerPool({ poolId: "pool", kind: PoolKind.RUN_WORKERS, scaling: PoolScaling.STATIC, size: 1 });
   const { lease } = await capacity.acquireLease({
     poolId: "pool",
     projectId,

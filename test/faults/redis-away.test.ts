@@ -23,7 +23,7 @@ test(
     const { stage, killRedis, restartRedis } = deployment;
     const { capacity, audience, projectId, newId } = stage;
     const outbox = stage.databases["execution-capacity"];
-    const pool = { poolId: "pool", kind: PoolKind.GENERAL, scaling: PoolScaling.STATIC, size: 10_000 };
+    const pool = { poolId: "pool", kind: PoolKind.RUN_WORKERS, scaling: PoolScaling.STATIC, size: 10_000 };
     await capacity.setWorkerPool(pool);
     let commands = 0;
     const command = async () => {

@@ -33,7 +33,7 @@ test(
     const { stage, backend } = deployment;
     const { capacity, controlPlane, audience, tenantId, projectId, newId } = stage;
     const database = stage.databases["execution-capacity"];
-    const pool = { poolId: "pool", kind: PoolKind.GENERAL, scaling: PoolScaling.STATIC, size: LEASES };
+    const pool = { poolId: "pool", kind: PoolKind.RUN_WORKERS, scaling: PoolScaling.STATIC, size: LEASES };
     await capacity.setWorkerPool(pool);
     const holders = Array.from({ length: LEASES }, () => newId());
     for (const holderId of holders) {

@@ -52,7 +52,7 @@ test("adds up the seconds that CapacityLeaseReleased told", async () => {
   await tenant.setWorkerPool(staticPool("build", 1));
   const { lease } = await tenant.acquireLease(attempt("build"));
   await service.database.$executeRaw`
-    UPDATE capacity_lease SET granted_at = granted_at - interval '7 seconds' WHERE tenant_id = ${tenantId}`;
+    UPDATE capacity_lease SET granted_at = granted_at - interval '7 seconds', version = version + 1 WHERE tenant_id = ${tenantId}`;
   await tenant.releaseLease({ leaseId: lease?.leaseId ?? "" });
   const { tenant: whole, projects } = await tenant.getCapacityUsage({});
   const told = (await service.announced(tenantId)).find(({ event }) => event === "CapacityLeaseReleased");
