@@ -18,6 +18,8 @@ export interface QueuedProject {
   blocked: boolean;
   /** Its first waiters, in their order. */
   waiters: CapacityLease[];
+  /** How many of them were passed over one by one, since nothing makes room for them. */
+  skipped: number;
 }
 
 /**
@@ -36,6 +38,7 @@ export async function readQueue(capacity: Capacity, pool: WorkerPool, page: numb
   for (const { waiters, ...project } of projects ?? []) {
     queued.get(project.flow.tenant_id)?.projects.push({
       ...known(capacity, project),
+      skipped: 0,
       waiters: (waiters ?? []).map((waiter) => knownWaiter(capacity, pool, waiter)),
     });
   }

@@ -26,7 +26,8 @@ export async function serveQueue(capacity: Capacity, pool: WorkerPool, cause: Ca
     if (pool.contended) return;
     if (served > 0) continue;
     // A full page of those that were passed over may hide others behind them.
-    if (!isFull(tenants, page) && !tenants.some(({ projects }) => isFull(projects, page))) return;
+    if (!isFull(tenants, page) && !tenants.some(({ projects }) => isFull(projects, page) || projects.some(hidesOthers)))
+      return;
     page *= 4;
   }
 }
@@ -37,6 +38,11 @@ const MAX_PAGE = 256;
 
 function isFull(queued: readonly (QueuedTenant | QueuedProject)[], page: number): boolean {
   return queued.length >= page && queued.at(-1)?.blocked === false;
+}
+
+/** Whether all that were read of a project were passed over one by one, and there are more. */
+function hidesOthers({ waiters, skipped, flow }: QueuedProject): boolean {
+  return waiters.length === 0 && skipped > 0 && flow.waiting > skipped;
 }
 
 /** How many it served, or gave up for; `contended` then says whether somebody waits for more slots. */
@@ -73,6 +79,7 @@ function serve(capacity: Capacity, pool: WorkerPool, tenants: QueuedTenant[], ca
       if (lease.units > pool.currentSize || isBeyond(obstacle, lease.units)) {
         // Nothing that is given back makes room for it: only a larger pool or quota does.
         project.waiters.shift();
+        project.skipped += 1;
         if (project.waiters.length === 0) passedOver.add(project);
         continue;
       }
