@@ -24,7 +24,12 @@ test(
     const { redis, stage } = deployment;
     const { capacity, databases, audience, tenantId } = stage;
     const pool = databases["execution-capacity"];
-    await capacity.setWorkerPool({ poolId: "p", kind: PoolKind.RUN_WORKERS, scaling: PoolScaling.STATIC, size: LEASES });
+    await capacity.setWorkerPool({
+      poolId: "p",
+      kind: PoolKind.RUN_WORKERS,
+      scaling: PoolScaling.STATIC,
+      size: LEASES,
+    });
 
     const leases = await Promise.all(
       Array.from({ length: LEASES * 2 }, async (_, index) => {
