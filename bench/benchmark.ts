@@ -4,7 +4,7 @@ import type { Results } from "./report.ts";
 export type Benchmark = (options: BenchOptions) => Promise<Results>;
 
 export interface BenchOptions {
-  /** Fewer and shorter rounds: about a minute, and figures that scatter more. */
+  /** Fewer and shorter rounds: a minute or two, and figures that scatter more. */
   readonly quick: boolean;
   /** Told what happens, a line each. */
   readonly log: (line: string) => void;

@@ -26,7 +26,7 @@ ${Object.entries(benchmarks)
   .map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`)
   .join("\n")}
 
-  --quick      fewer and shorter rounds, about a minute, written to NAME.quick.json, which git ignores
+  --quick      fewer and shorter rounds, a minute or two, written to NAME.quick.json, which git ignores
 
 Each starts servers of its own, prints a table and writes it to bench/results/NAME.json. Contestants take turns round by
 round, so compare figures of one run, not of two. Nothing is judged by its time: it reports.`;

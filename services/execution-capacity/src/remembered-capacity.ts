@@ -43,6 +43,7 @@ const MAX_SCOPES = 5_000;
 export function rememberedCapacity(newId: NewId, elapsed?: () => number): RememberedCapacity {
   const time = databaseTime(elapsed);
   let memory = nothing();
+  let ended: readonly string[] = [];
 
   function forget(): void {
     memory = nothing();
@@ -51,6 +52,9 @@ export function rememberedCapacity(newId: NewId, elapsed?: () => number): Rememb
   return {
     forget,
     guess(items, at) {
+      // Those that ended with the guess before were still to be written then.
+      for (const key of ended) memory.leases.delete(key);
+      ended = [];
       const now = time.now();
       if (!now || !items.every((item) => isKnown(memory, item, now))) return undefined;
       const basis = memory;
@@ -64,6 +68,7 @@ export function rememberedCapacity(newId: NewId, elapsed?: () => number): Rememb
       try {
         const outcomes = items.map((item) => decide(capacity, item));
         if (outcomes.every((outcome) => outcome !== undefined)) {
+          ended = outcomes.flatMap(({ lease }) => (lease.endedAt ? [leaseKey(lease)] : []));
           return { capacity, outcomes, assumed, holds: () => memory === basis };
         }
       } catch {

@@ -25,9 +25,7 @@ export async function serveQueue(capacity: Capacity, pool: WorkerPool, cause: Ca
     const served = serve(capacity, pool, tenants, cause);
     if (pool.contended) return;
     if (served > 0) continue;
-    // A full page of those that were passed over may hide others behind them.
-    if (!isFull(tenants, page) && !tenants.some(({ projects }) => isFull(projects, page) || projects.some(hidesOthers)))
-      return;
+    if (!mayHide(tenants, page) || page >= pool.waiting * pool.waiting) return;
     page *= 4;
   }
 }
@@ -35,6 +33,12 @@ export async function serveQueue(capacity: Capacity, pool: WorkerPool, cause: Ca
 /** Tenants and projects that are read at once: at least, and, unless nothing comes of them, at most. */
 const FIRST_PAGE = 8;
 const MAX_PAGE = 256;
+
+/** A page of those that were passed over may hide others behind them. */
+function mayHide(tenants: readonly QueuedTenant[], page: number): boolean {
+  const projects = tenants.map((tenant) => tenant.projects);
+  return [tenants, ...projects].some((queued) => isFull(queued, page)) || projects.flat().some(hidesOthers);
+}
 
 function isFull(queued: readonly (QueuedTenant | QueuedProject)[], page: number): boolean {
   return queued.length >= page && queued.at(-1)?.blocked === false;
