@@ -93,7 +93,9 @@ export function endLease(capacity: Capacity, lease: CapacityLease, event: Ending
 export function extend(capacity: Capacity, lease: CapacityLease, until: Date): CapacityLease {
   const decision = decideLease(lease, { type: "renew", at: capacity.now, until });
   if (!decision.accepted) throw refusal(lease, "renew", decision);
-  return keep(capacity, { ...lease, ...decision.patch, version: lease.version + 1 }, "moved", lease.version);
+  // It is looked after no later than it ends, though most often earlier: a later instant costs an index.
+  const dueAt = lease.dueAt && lease.dueAt <= until ? lease.dueAt : until;
+  return keep(capacity, { ...lease, ...decision.patch, dueAt, version: lease.version + 1 }, "moved", lease.version);
 }
 
 /** Looks after a lease at its expiry, which renewals have moved. */

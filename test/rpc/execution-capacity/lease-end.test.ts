@@ -65,6 +65,15 @@ test("ends a lease that isn't renewed, and charges its seconds once", async () =
   ]);
 });
 
+test("a lease that a drain cut short ends when it says, though the drain is taken back", async () => {
+  const lease = await held({ ttl: { seconds: 600n } });
+  await tenant.drainPool({ poolId: "build", within: { seconds: 1n } });
+  await tenant.renewLease({ ...lease, ttl: minute });
+  await tenant.uncordonPool({ poolId: "build" });
+  await pastExpiry(lease.leaseId);
+  expect(await runOut(leaseExpiry(service.context, service.desk))).toEqual([lease.leaseId]);
+});
+
 test("grants to the waiter in the transaction that ends an overdue lease", async () => {
   const { leaseId } = await held();
   const waiter = await held(patiently);
