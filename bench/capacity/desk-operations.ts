@@ -3,7 +3,7 @@ import type {
   ExpireOperation,
   ReleaseOperation,
   RenewOperation,
-} from "@runtime-cloud/execution-capacity/lease-operation";
+} from "@runtime-cloud/execution-capacity/desk/lease-operation";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { type LiveLease, PROJECT } from "./lease-rows.ts";
 

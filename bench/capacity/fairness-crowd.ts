@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 
-import type { LeaseOutcome } from "@runtime-cloud/execution-capacity/lease-operation";
+import type { LeaseOutcome } from "@runtime-cloud/execution-capacity/desk/lease-operation";
 import type { CapacityService } from "./capacity-service.ts";
 import { acquisition, release } from "./desk-operations.ts";
 import { eachOf } from "./each-of.ts";

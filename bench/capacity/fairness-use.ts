@@ -1,4 +1,4 @@
-import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity-differences";
+import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity/capacity-differences";
 import type { CapacityService } from "./capacity-service.ts";
 
 /** The share of a pool's slots that were leased from one instant of the database to another. */

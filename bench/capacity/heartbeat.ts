@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 
-import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity-differences";
+import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity/capacity-differences";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { secondsAfter } from "@runtime-cloud/eventing/database-clock";
 import type pg from "pg";

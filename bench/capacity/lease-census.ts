@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
-import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity-differences";
+import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity/capacity-differences";
 import type { Context } from "@runtime-cloud/execution-capacity/context";
 import type pg from "pg";
 import type { LeasePath } from "./lease-path.ts";

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity-differences";
+import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity/capacity-differences";
 import { z } from "zod";
 import { inThousands } from "../events/backlog-rows.ts";
 import type { Findings } from "../report.ts";

@@ -1,4 +1,4 @@
-import type { LeaseDesk } from "@runtime-cloud/execution-capacity/lease-desk";
+import type { LeaseDesk } from "@runtime-cloud/execution-capacity/desk/lease-desk";
 import { acquisition, release } from "./desk-operations.ts";
 import { steadily } from "./steadily.ts";
 

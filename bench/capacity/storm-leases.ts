@@ -1,5 +1,5 @@
 import { until } from "@runtime-cloud/local-servers/until";
-import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity-differences";
+import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity/capacity-differences";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import type pg from "pg";
 import type { CapacityService } from "./capacity-service.ts";

@@ -3,10 +3,10 @@ import { ExecutionCapacityService } from "@runtime-cloud/contracts/runtimecloud/
 import { PoolKind, PoolScaling } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
-import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity-differences";
+import { capacityDifferences } from "@runtime-cloud/execution-capacity/capacity/capacity-differences";
 import type { Context, Provisioning } from "@runtime-cloud/execution-capacity/context";
-import { type LeaseDesk, openLeaseDesk } from "@runtime-cloud/execution-capacity/lease-desk";
-import { openLeaseNews } from "@runtime-cloud/execution-capacity/lease-news";
+import { type LeaseDesk, openLeaseDesk } from "@runtime-cloud/execution-capacity/desk/lease-desk";
+import { openLeaseNews } from "@runtime-cloud/execution-capacity/leases/lease-news";
 import { routes } from "@runtime-cloud/execution-capacity/routes";
 import { settings } from "@runtime-cloud/execution-capacity/settings";
 import { type Clock, systemClock } from "@runtime-cloud/service-kit/clock";

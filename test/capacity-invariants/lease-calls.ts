@@ -4,7 +4,7 @@ import type {
   LeaseOperation,
   LeaseOutcome,
   ReleaseOperation,
-} from "@runtime-cloud/execution-capacity/lease-operation";
+} from "@runtime-cloud/execution-capacity/desk/lease-operation";
 import { type Answer, seenMessage, seenRow } from "./answers.ts";
 import type { Call, Stage } from "./call.ts";
 import { leaseOf, type Remembered } from "./memory.ts";

@@ -3,7 +3,7 @@ import { eventOf } from "@runtime-cloud/contracts/events/event-catalogue";
 import { takeIn } from "@runtime-cloud/eventing/take-in";
 import { deadlines } from "@runtime-cloud/execution-capacity/deadlines";
 import { inbox } from "@runtime-cloud/execution-capacity/inbox";
-import type { LeaseDesk } from "@runtime-cloud/execution-capacity/lease-desk";
+import type { LeaseDesk } from "@runtime-cloud/execution-capacity/desk/lease-desk";
 import type { Clock } from "@runtime-cloud/service-kit/clock";
 import { createLogger, type Logger } from "@runtime-cloud/service-kit/logger";
 import type { TestDatabase } from "../_support/database.ts";

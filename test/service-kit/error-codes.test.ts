@@ -7,6 +7,7 @@ import {
 } from "@runtime-cloud/contracts/google/rpc/error_details_pb";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import {
+  AlreadyExists,
   Denied,
   Exhausted,
   IllegalTransition,
@@ -102,6 +103,16 @@ describe("a domain error leaves as its code with details, and isn't logged as an
     expect(refused.code).toBe(Code.InvalidArgument);
     const [badRequest] = refused.findDetails(BadRequestSchema);
     expect(badRequest?.fieldViolations[0]).toMatchObject({ field: "planDigest", description: "is another plan's" });
+  });
+
+  test("AlreadyExists, with what is there", async () => {
+    const refused = await askRefused(new AlreadyExists("web@1.0.0 was published with other content"));
+    expect(refused).toMatchObject({
+      code: Code.AlreadyExists,
+      rawMessage: "web@1.0.0 was published with other content",
+    });
+    expect(refused.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "ALREADY_EXISTS" }]);
+    expect(errorLines()).toEqual([]);
   });
 
   test("OutOfRange, with where something is", async () => {

@@ -7,7 +7,8 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "@runtime-cloud/contracts/buf/validate/validate_pb";
-import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
+import type { Any } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_any, file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import { file_runtimecloud_options_v1_options } from "@runtime-cloud/contracts/runtimecloud/options/v1/options_pb";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 
@@ -17,8 +18,13 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
 export const file_probe: GenFile =
   /*@__PURE__*/
   fileDesc(
-    "Cgtwcm9iZS5wcm90bxIIcHJvYmUudjEiiQIKCkFza1JlcXVlc3QSHgoIcXVlc3Rpb24YASABKAlCDLpICXIHEAEYgK3iBBIRCgl0ZW5hbnRfaWQYAiABKAkSLAoKbGluZV9pdGVtcxgDIAMoCzIOLnByb2JlLnYxLkl0ZW1CCLpIBZIBAhADEj4KBmxhYmVscxgEIAMoCzIgLnByb2JlLnYxLkFza1JlcXVlc3QuTGFiZWxzRW50cnlCDLpICZoBBioEcgIYBRIrCgpwYXJhbWV0ZXJzGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIiMKBEl0ZW0SGwoJaG9sZGVyX2lkGAEgASgJQgi6SAVyA7ABASJBCgtBc2tSZXNwb25zZRIOCgZhbnN3ZXIYASABKAkSDwoHc3ViamVjdBgCIAEoCRIRCgl0ZW5hbnRfaWQYAyABKAkiIAoMV2F0Y2hSZXF1ZXN0EhAKCG1lc3NhZ2VzGAEgASgNIh8KDVdhdGNoUmVzcG9uc2USDgoGbnVtYmVyGAEgASgNIjoKDkNvbGxlY3RSZXF1ZXN0EhUKBHdvcmQYASABKAlCB7pIBHICEAESEQoJdGVuYW50X2lkGAIgASgJIiMKD0NvbGxlY3RSZXNwb25zZRIQCghzZW50ZW5jZRgBIAEoCSIkCgtDaGF0UmVxdWVzdBIVCgR3b3JkGAEgASgJQge6SARyAhABIhwKDENoYXRSZXNwb25zZRIMCgR3b3JkGAEgASgJIhIKEEZvcmdvdHRlblJlcXVlc3QiEwoRRm9yZ290dGVuUmVzcG9uc2Uy/wIKDFByb2JlU2VydmljZRJBCgNBc2sSFC5wcm9iZS52MS5Bc2tSZXF1ZXN0GhUucHJvYmUudjEuQXNrUmVzcG9uc2UiDbK7GAlwcm9iZTphc2sSSwoFV2F0Y2gSFi5wcm9iZS52MS5XYXRjaFJlcXVlc3QaFy5wcm9iZS52MS5XYXRjaFJlc3BvbnNlIg+yuxgLcHJvYmU6d2F0Y2gwARJPCgdDb2xsZWN0EhgucHJvYmUudjEuQ29sbGVjdFJlcXVlc3QaGS5wcm9iZS52MS5Db2xsZWN0UmVzcG9uc2UiDbK7GAlwcm9iZTphc2soARJICgRDaGF0EhUucHJvYmUudjEuQ2hhdFJlcXVlc3QaFi5wcm9iZS52MS5DaGF0UmVzcG9uc2UiDbK7GAlwcm9iZTphc2soATABEkQKCUZvcmdvdHRlbhIaLnByb2JlLnYxLkZvcmdvdHRlblJlcXVlc3QaGy5wcm9iZS52MS5Gb3Jnb3R0ZW5SZXNwb25zZWIGcHJvdG8z",
-    [file_buf_validate_validate, file_google_protobuf_struct, file_runtimecloud_options_v1_options],
+    "Cgtwcm9iZS5wcm90bxIIcHJvYmUudjEiiQIKCkFza1JlcXVlc3QSHgoIcXVlc3Rpb24YASABKAlCDLpICXIHEAEYgK3iBBIRCgl0ZW5hbnRfaWQYAiABKAkSLAoKbGluZV9pdGVtcxgDIAMoCzIOLnByb2JlLnYxLkl0ZW1CCLpIBZIBAhADEj4KBmxhYmVscxgEIAMoCzIgLnByb2JlLnYxLkFza1JlcXVlc3QuTGFiZWxzRW50cnlCDLpICZoBBioEcgIYBRIrCgpwYXJhbWV0ZXJzGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIiMKBEl0ZW0SGwoJaG9sZGVyX2lkGAEgASgJQgi6SAVyA7ABASJoCgtBc2tSZXNwb25zZRIOCgZhbnN3ZXIYASABKAkSDwoHc3ViamVjdBgCIAEoCRIRCgl0ZW5hbnRfaWQYAyABKAkSJQoHcHJvYmxlbRgEIAEoCzIULmdvb2dsZS5wcm90b2J1Zi5BbnkiIAoMV2F0Y2hSZXF1ZXN0EhAKCG1lc3NhZ2VzGAEgASgNIh8KDVdhdGNoUmVzcG9uc2USDgoGbnVtYmVyGAEgASgNIjoKDkNvbGxlY3RSZXF1ZXN0EhUKBHdvcmQYASABKAlCB7pIBHICEAESEQoJdGVuYW50X2lkGAIgASgJIiMKD0NvbGxlY3RSZXNwb25zZRIQCghzZW50ZW5jZRgBIAEoCSIkCgtDaGF0UmVxdWVzdBIVCgR3b3JkGAEgASgJQge6SARyAhABIhwKDENoYXRSZXNwb25zZRIMCgR3b3JkGAEgASgJIhIKEEZvcmdvdHRlblJlcXVlc3QiEwoRRm9yZ290dGVuUmVzcG9uc2Uy/wIKDFByb2JlU2VydmljZRJBCgNBc2sSFC5wcm9iZS52MS5Bc2tSZXF1ZXN0GhUucHJvYmUudjEuQXNrUmVzcG9uc2UiDbK7GAlwcm9iZTphc2sSSwoFV2F0Y2gSFi5wcm9iZS52MS5XYXRjaFJlcXVlc3QaFy5wcm9iZS52MS5XYXRjaFJlc3BvbnNlIg+yuxgLcHJvYmU6d2F0Y2gwARJPCgdDb2xsZWN0EhgucHJvYmUudjEuQ29sbGVjdFJlcXVlc3QaGS5wcm9iZS52MS5Db2xsZWN0UmVzcG9uc2UiDbK7GAlwcm9iZTphc2soARJICgRDaGF0EhUucHJvYmUudjEuQ2hhdFJlcXVlc3QaFi5wcm9iZS52MS5DaGF0UmVzcG9uc2UiDbK7GAlwcm9iZTphc2soATABEkQKCUZvcmdvdHRlbhIaLnByb2JlLnYxLkZvcmdvdHRlblJlcXVlc3QaGy5wcm9iZS52MS5Gb3Jnb3R0ZW5SZXNwb25zZWIGcHJvdG8z",
+    [
+      file_buf_validate_validate,
+      file_google_protobuf_any,
+      file_google_protobuf_struct,
+      file_runtimecloud_options_v1_options,
+    ],
   );
 
 /**
@@ -91,6 +97,13 @@ export type AskResponse = Message<"probe.v1.AskResponse"> & {
    * @generated from field: string tenant_id = 3;
    */
   tenantId: string;
+
+  /**
+   * An error beside an answer, as bulk calls give it.
+   *
+   * @generated from field: google.protobuf.Any problem = 4;
+   */
+  problem?: Any | undefined;
 };
 
 /**

@@ -5,9 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { once } from "node:events";
 import { promisify } from "node:util";
+import { create } from "@bufbuild/protobuf";
+import { anyPack } from "@bufbuild/protobuf/wkt";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { BadRequestSchema } from "@runtime-cloud/contracts/google/rpc/error_details_pb";
 import { createGrpcJsTransport } from "@runtime-cloud/service-kit/grpc-transport";
 import { ProbeService } from "./probe_pb.ts";
 import { collect, type Probe, startProbe } from "./probe-server.ts";
@@ -44,6 +47,24 @@ describe("one cleartext port", () => {
       body: JSON.stringify({ question: "why" }),
     });
     expect(await response.json()).toEqual({ answer: "you asked why", subject: "alice", tenantId: "acme" });
+  });
+
+  test("says in JSON what an error detail inside an answer is", async () => {
+    const detail = create(BadRequestSchema, { fieldViolations: [{ field: "units", description: "must be 1 or more" }] });
+    const problem = anyPack(BadRequestSchema, detail);
+    const other = await startProbe({ graceMs: 500, handlers: { ask: () => ({ problem }) } });
+    const response = await fetch(`${other.server.url}/probe.v1.ProbeService/Ask`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${other.token}`, connection: "close" },
+      body: JSON.stringify({ question: "why" }),
+    });
+    expect(await response.json()).toEqual({
+      problem: {
+        "@type": "type.googleapis.com/google.rpc.BadRequest",
+        fieldViolations: [{ field: "units", description: "must be 1 or more" }],
+      },
+    });
+    await other.server.drain();
   });
 
   test("answers 400 to a connection that starts like neither protocol", async () => {

@@ -20,7 +20,7 @@ describe("refuses", () => {
     ["a machine that imports the service kit", machine, "@runtime-cloud/service-kit/clock"],
     ["a service kit that imports eventing", kit, "@runtime-cloud/eventing/relay"],
     ["a service kit that imports Redis", kit, "ioredis"],
-    ["eventing that imports a service", eventing, "@runtime-cloud/execution-capacity/leases"],
+    ["eventing that imports a service", eventing, "@runtime-cloud/execution-capacity/leases/leases"],
     ["eventing that imports a transport", eventing, "@grpc/grpc-js"],
     ["a service that imports a service", service, "@runtime-cloud/runtime-environment/main"],
     ["a service that imports a service by its path", service, "../../../../services/execution-capacity/src/main.ts"],

@@ -113,6 +113,7 @@ export const workerPool = pool.createMachine({
         requestSize: { actions: recordWish },
         provision: { guard: wanted, target: "ACTIVE", actions: [recordSize, announceState("ACTIVE")] },
         failProvisioning: { guard: wanted, actions: recordFailure },
+        drain,
       },
     },
     ACTIVE: {
@@ -128,6 +129,7 @@ export const workerPool = pool.createMachine({
         "Grants nothing; leases go on and may be renewed until it is uncordoned, by an operator or at its instant, or drained.",
       on: {
         ...sizing("CORDONED"),
+        cordon: { actions: [recordNote, recordPause] },
         uncordon: { target: "ACTIVE", actions: [clearNote, announceState("ACTIVE")] },
         drain,
       },
@@ -135,6 +137,7 @@ export const workerPool = pool.createMachine({
     DRAINING: {
       description: "Grants nothing; the holders have until the drain deadline, which caps every renewal.",
       on: {
+        drain: { actions: [recordNote, recordDeadline] },
         empty: { guard: "isUnused", target: "DRAINED", actions: announceState("DRAINED") },
         uncordon: { target: "ACTIVE", actions: [clearNote, announceState("ACTIVE")] },
       },

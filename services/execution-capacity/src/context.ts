@@ -3,7 +3,7 @@ import type { Peer } from "@runtime-cloud/eventing/peer";
 import type { ServiceContext } from "@runtime-cloud/eventing/service-context";
 import type { Unit } from "@runtime-cloud/eventing/unit-of-work";
 import type { Prisma, PrismaClient } from "../generated/prisma/client.ts";
-import type { LeaseNews } from "./lease-news.ts";
+import type { LeaseNews } from "./leases/lease-news.ts";
 import type { Settings } from "./settings.ts";
 
 export type Context = ServiceContext<PrismaClient, Settings> & {

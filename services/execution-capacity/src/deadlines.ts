@@ -1,10 +1,10 @@
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import type { Context } from "./context.ts";
-import { drainDeadline } from "./drain-deadline.ts";
-import type { LeaseDesk } from "./lease-desk.ts";
-import { leaseExpiry, waitOver } from "./overdue-leases.ts";
-import { poolResize } from "./pool-resize.ts";
-import { poolResume } from "./pool-resume.ts";
+import { drainDeadline } from "./pools/drain-deadline.ts";
+import type { LeaseDesk } from "./desk/lease-desk.ts";
+import { leaseExpiry, waitOver } from "./desk/overdue-leases.ts";
+import { poolResize } from "./pools/pool-resize.ts";
+import { poolResume } from "./pools/pool-resume.ts";
 
 /** All that ends, or is asked for again, by time. */
 export function deadlines(context: Context, desk: LeaseDesk): Deadline[] {

@@ -3,14 +3,15 @@ import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/pr
 import { peer } from "@runtime-cloud/eventing/peer";
 import { defineService } from "@runtime-cloud/eventing/service-definition";
 import { PrismaClient } from "../generated/prisma/client.ts";
-import { startCapacityCheck } from "./capacity-check.ts";
-import { registerCapacityMetrics } from "./capacity-metrics.ts";
+import { startCapacityCheck } from "./capacity/capacity-check.ts";
+import { registerCapacityMetrics } from "./capacity/capacity-metrics.ts";
 import type { Context } from "./context.ts";
 import { deadlines } from "./deadlines.ts";
 import { inbox } from "./inbox.ts";
-import { openLeaseDesk } from "./lease-desk.ts";
-import { openLeaseNews } from "./lease-news.ts";
-import { startLeaseRetention } from "./lease-retention.ts";
+import { registerDeskMetrics } from "./desk/desk-metrics.ts";
+import { openLeaseDesk } from "./desk/lease-desk.ts";
+import { openLeaseNews } from "./leases/lease-news.ts";
+import { startLeaseRetention } from "./leases/lease-retention.ts";
 import { routes } from "./routes.ts";
 import { settings } from "./settings.ts";
 
@@ -24,7 +25,7 @@ export const executionCapacity = defineService({
     const { settings: given } = shared;
     const provisioning = peer(IaCProvisioningService, given.PROVISIONING_URL, given);
     const context: Context = { ...shared, provisioning, news: openLeaseNews(shared) };
-    const desk = openLeaseDesk(context);
+    const desk = openLeaseDesk(context, registerDeskMetrics(registry));
     registerCapacityMetrics(context, registry);
     const sweeps = [startCapacityCheck(context, registry), startLeaseRetention(context, registry)];
     return {

@@ -4,8 +4,8 @@ import { ProvisioningAppliedSchema } from "@runtime-cloud/contracts/runtimecloud
 import { ProvisioningKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
 import type { Context, Tx } from "./context.ts";
-import { endHolder } from "./ended-holder.ts";
-import { provisionedSizes, takeSizes } from "./pool-provisioned.ts";
+import { endHolder } from "./desk/ended-holder.ts";
+import { provisionedSizes, takeSizes } from "./pools/pool-provisioned.ts";
 
 /** The events that this service takes in. */
 export function inbox(context: Context): EventHandler<Tx>[] {

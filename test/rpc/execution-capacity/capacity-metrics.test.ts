@@ -3,8 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { startService } from "@runtime-cloud/eventing/start-service";
-import { startCapacityCheck } from "@runtime-cloud/execution-capacity/capacity-check";
-import { registerCapacityMetrics } from "@runtime-cloud/execution-capacity/capacity-metrics";
+import { startCapacityCheck } from "@runtime-cloud/execution-capacity/capacity/capacity-check";
+import { registerCapacityMetrics } from "@runtime-cloud/execution-capacity/capacity/capacity-metrics";
+import { registerDeskMetrics } from "@runtime-cloud/execution-capacity/desk/desk-metrics";
+import { openLeaseDesk } from "@runtime-cloud/execution-capacity/desk/lease-desk";
+import type { AcquireOperation } from "@runtime-cloud/execution-capacity/desk/lease-operation";
 import { executionCapacity } from "@runtime-cloud/execution-capacity/definition";
 import { readConfig } from "@runtime-cloud/service-kit/config";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
@@ -47,6 +50,18 @@ test("slots, use and waiters are summed by kind and state, whosever pools they a
   ]) {
     expect(metrics.split("\n")).toContain(line);
   }
+});
+
+test("the desk's batches are counted by how they were decided", async () => {
+  const registry = new Registry();
+  const desk = openLeaseDesk(service.context, registerDeskMetrics(registry));
+  const tenantId = `tenant-${uuidv7()}`;
+  await service.as(tenantId).setWorkerPool(staticPool("build", 10));
+  for (let count = 0; count < 3; count++) await desk.submit(acquire(tenantId, `attempt-${count}`));
+  const lines = (await registry.metrics()).split("\n");
+  expect(lines).toContain('lease_batch_operations_count{way="locked"} 2');
+  expect(lines).toContain('lease_batch_operations_count{way="remembered"} 1');
+  expect(lines).toContain('lease_batch_seconds_count{way="remembered"} 1');
 });
 
 test("the check counts the counters that differ from their leases: none, unless somebody meddled with them", async () => {
@@ -92,4 +107,12 @@ async function checked(): Promise<string> {
   const check = startCapacityCheck(service.context, registry);
   await check.stop();
   return registry.metrics();
+}
+
+function acquire(tenantId: string, holderId: string): AcquireOperation {
+  return {
+    ...{ kind: "acquire", tenantId, projectId: "p1", holderKind: "Attempt", holderId, target: { poolId: "build" } },
+    ...{ resource: undefined, units: 1, priority: 0, ttlMs: 60_000, waitMs: 0 },
+    cause: { actor: "test", correlationId: uuidv7() },
+  };
 }

@@ -13,7 +13,7 @@ import {
 import { eventCause } from "@runtime-cloud/eventing/cause";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { inbox } from "@runtime-cloud/execution-capacity/inbox";
-import { poolResize } from "@runtime-cloud/execution-capacity/pool-resize";
+import { poolResize } from "@runtime-cloud/execution-capacity/pools/pool-resize";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import {
   attempt,
@@ -127,6 +127,15 @@ test("PoolProvisioned gives a pool its size, and a slot to those who waited for 
   await applied([{ poolId, size: 1, generation: 1 }]);
   expect(await poolNow()).toMatchObject({ state: PoolState.ACTIVE, currentSize: 1, used: 1 });
   expect((await tenant.getLease({ leaseId: lease?.leaseId ?? "" })).lease?.fencingToken).toBe(1n);
+});
+
+test("a pool that was never provisioned may be given up: nothing is asked for it any more", async () => {
+  await tenant.setWorkerPool(wish(3));
+  expect((await tenant.drainPool({ poolId, within: { seconds: 9n } })).pool?.state).toBe(PoolState.DRAINED);
+  expect(await askNow()).toEqual([]);
+  await applied([{ poolId, size: 3, generation: 1 }]);
+  expect(await poolNow()).toMatchObject({ state: PoolState.DRAINED, currentSize: 0 });
+  expect((await tenant.retirePool({ poolId })).pool?.state).toBe(PoolState.RETIRED);
 });
 
 test("ignores sizes of other generations, repeats and unknown pools", async () => {

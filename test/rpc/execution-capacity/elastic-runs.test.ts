@@ -15,9 +15,9 @@ import { RunState } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisi
 import { deadlineCause } from "@runtime-cloud/eventing/cause";
 import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
-import { takeSizes } from "@runtime-cloud/execution-capacity/pool-provisioned";
-import { poolResize } from "@runtime-cloud/execution-capacity/pool-resize";
-import { EVENT_GRACE_MS } from "@runtime-cloud/execution-capacity/resize-run";
+import { takeSizes } from "@runtime-cloud/execution-capacity/pools/pool-provisioned";
+import { poolResize } from "@runtime-cloud/execution-capacity/pools/pool-resize";
+import { EVENT_GRACE_MS } from "@runtime-cloud/execution-capacity/pools/resize-run";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import {
   attempt,

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { RenewLeaseResponse_Result } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
 import { LeaseState, WaitReason } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { waitOver } from "@runtime-cloud/execution-capacity/overdue-leases";
+import { waitOver } from "@runtime-cloud/execution-capacity/desk/overdue-leases";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { testDatabase, type TestDatabase } from "../../_support/database.ts";

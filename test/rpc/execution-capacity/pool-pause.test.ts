@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Code } from "@connectrpc/connect";
 import { LeaseState, PoolState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { poolResume } from "@runtime-cloud/execution-capacity/pool-resume";
+import { poolResume } from "@runtime-cloud/execution-capacity/pools/pool-resume";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import {
   attempt,

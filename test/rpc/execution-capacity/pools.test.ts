@@ -8,7 +8,7 @@ import {
   PoolState,
   ReleaseReason,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { drainDeadline } from "@runtime-cloud/execution-capacity/drain-deadline";
+import { drainDeadline } from "@runtime-cloud/execution-capacity/pools/drain-deadline";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import {
@@ -113,7 +113,8 @@ test("grants nothing in a cordoned pool, while its leases go on", async () => {
   const { leaseId = "", fencingToken = 0n } = lease ?? {};
   const renewed = await tenant.renewLease({ leaseId, fencingToken, ttl: { seconds: 90n } });
   expect(renewed.ttl?.seconds).toBe(90n);
-  expect(await code(tenant.cordonPool({ poolId }))).toBe(Code.FailedPrecondition);
+  const again = await tenant.cordonPool({ poolId, note: "two disks", resumeAfter: { seconds: 600n } });
+  expect(again.pool).toMatchObject({ state: PoolState.CORDONED, note: "two disks", resumeAt: expect.anything() });
   expect((await tenant.uncordonPool({ poolId })).pool?.state).toBe(PoolState.ACTIVE);
 });
 
@@ -159,6 +160,16 @@ test("drains an unused pool at once and retires it; whoever waits for it is with
   expect(await code(tenant.acquireLease(attempt(poolId, patiently)))).toBe(Code.FailedPrecondition);
   expect(await code(tenant.setWorkerPool(staticPool(poolId, 1)))).toBe(Code.FailedPrecondition);
   expect((await changes()).map(([, to]) => to)).toEqual(["PROVISIONING", "ACTIVE", "DRAINING", "DRAINED", "RETIRED"]);
+});
+
+test("moves a drain's deadline when it is drained again", async () => {
+  await tenant.setWorkerPool(staticPool(poolId, 1));
+  await tenant.acquireLease(attempt(poolId));
+  const { pool: first } = await tenant.drainPool({ poolId, within: { seconds: 100n }, note: "rack 7" });
+  const { pool: second } = await tenant.drainPool({ poolId, within: { seconds: 900n }, note: "rack 7, no hurry" });
+  expect(second).toMatchObject({ state: PoolState.DRAINING, note: "rack 7, no hurry" });
+  expect(second?.drainDeadline?.seconds).toBeGreaterThan(first?.drainDeadline?.seconds ?? 0n);
+  expect((await changes()).map(([, to]) => to)).toEqual(["PROVISIONING", "ACTIVE", "DRAINING"]);
 });
 
 test("takes a drain back, and grants again", async () => {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RenewLeaseResponse_Result as Renewal } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
 import { LeaseState, PoolState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { endHolder } from "@runtime-cloud/execution-capacity/ended-holder";
+import { endHolder } from "@runtime-cloud/execution-capacity/desk/ended-holder";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { testDatabase, type TestDatabase } from "../../_support/database.ts";

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Code } from "@connectrpc/connect";
 import { LeaseState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
 import { removeAll } from "@runtime-cloud/eventing/event-log/retention";
-import { removeIdleFlows } from "@runtime-cloud/execution-capacity/idle-flows";
-import { startLeaseRetention } from "@runtime-cloud/execution-capacity/lease-retention";
-import { BATCH, forgetHolders, moveEnded, removePast } from "@runtime-cloud/execution-capacity/past-leases";
+import { removeIdleFlows } from "@runtime-cloud/execution-capacity/queue/idle-flows";
+import { startLeaseRetention } from "@runtime-cloud/execution-capacity/leases/lease-retention";
+import { BATCH, forgetHolders, moveEnded, removePast } from "@runtime-cloud/execution-capacity/leases/past-leases";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { Registry } from "prom-client";
 import {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { LeaseState, PoolKind, WaitReason } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { waitOver } from "@runtime-cloud/execution-capacity/overdue-leases";
+import { leaseExpiry, waitOver } from "@runtime-cloud/execution-capacity/desk/overdue-leases";
+import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import {
   attempt,
@@ -240,3 +241,36 @@ test("serves who stood behind a waiter that another pool has taken", async () =>
   expect(await leaseOf(lease?.leaseId ?? "")).toMatchObject({ state: LeaseState.ACTIVE, poolId: "second" });
   expect(await stateOf(behind)).toBe("ACTIVE");
 });
+
+test("an overdue lease that somebody else's acquire finds isn't ended behind the back of who waits for its quota", async () => {
+  const shared = `shared-${uuidv7()}`;
+  await tenant.setWorkerPool({ ...staticPool(shared, 5), shared: true });
+  await tenant.setWorkerPool(staticPool("own", 5));
+  await tenant.setQuota({ concurrentRuns: 1, concurrentSandboxes: 0 });
+  const overdue = await wanted(shared);
+  await service.database.$executeRaw`
+    UPDATE capacity_lease SET expires_at = clock_timestamp(), due_at = clock_timestamp() WHERE id = ${overdue}::uuid`;
+
+  const connection = await service.context.pool.connect();
+  await connection.query("BEGIN");
+  await connection.query("SELECT FROM scope_usage WHERE tenant_id = $1 FOR UPDATE", [tenantId]);
+  const blocked = (count: number) =>
+    until(`${count} at the tenant's lock`, 5_000, async () => {
+      const { rowCount } = await service.context.pool.query(AT_A_LOCK);
+      return rowCount === count || undefined;
+    });
+  const waiting = wanted("own");
+  await blocked(1);
+  const other = service.as(`other-${uuidv7()}`).acquireLease(attempt(shared));
+  await blocked(2);
+  await connection.query("COMMIT");
+  connection.release();
+
+  expect((await other).lease?.state).toBe(LeaseState.ACTIVE);
+  expect([await stateOf(overdue), await stateOf(await waiting)]).toEqual(["ACTIVE", "WAITING"]);
+  await runOut(leaseExpiry(service.context, service.desk));
+  expect([await stateOf(overdue), await stateOf(await waiting)]).toEqual(["EXPIRED", "ACTIVE"]);
+});
+
+const AT_A_LOCK = `SELECT FROM pg_stat_activity
+  WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%capacity_open%'`;

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { LeaseState, ReleaseReason } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { leaseExpiry } from "@runtime-cloud/execution-capacity/overdue-leases";
+import { leaseExpiry } from "@runtime-cloud/execution-capacity/desk/overdue-leases";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { testDatabase, type TestDatabase } from "../../_support/database.ts";
