@@ -18,6 +18,10 @@ const benchmarks: Readonly<Record<string, Entry>> = {
     about: "events from a committed outbox row to their handler, beside BullMQ, graphile-worker and pg-boss",
     load: async () => (await import("./events.ts")).benchEvents,
   },
+  provisioning: {
+    about: "runs beside the bare engine, their states, very large plans and a long history",
+    load: async () => (await import("./provisioning.ts")).benchProvisioning,
+  },
 };
 
 const USAGE = `Usage: npm run bench -- NAME [--quick]

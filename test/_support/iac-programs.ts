@@ -37,6 +37,22 @@ resource "terraform_data" "second" {
   });
 }
 
+/** A program of two resources and an output, all quickly made. */
+export function writeTwinProgram(programs: string): Promise<string> {
+  return writeProgram(programs, "twin", {
+    "program.yaml": "engine: terraform\ndescription: Two resources.\n",
+    "main.tf": `
+resource "terraform_data" "first" { input = "first" }
+resource "terraform_data" "second" { input = terraform_data.first.output }
+output "second" { value = terraform_data.second.output }
+output "hidden" {
+  value     = "hidden-value"
+  sensitive = true
+}
+`,
+  });
+}
+
 async function writeProgram(programs: string, name: string, files: Record<string, string>): Promise<string> {
   const version = path.join(programs, name, "1.0.0");
   for (const [file, text] of Object.entries(files)) {

@@ -18,7 +18,7 @@ import {
 import { eventCause } from "@runtime-cloud/eventing/cause";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { deadlines } from "@runtime-cloud/iac-provisioning/deadlines";
-import { executeRun } from "@runtime-cloud/iac-provisioning/executor";
+import { executeNext, executeRun, type TurnResult } from "@runtime-cloud/iac-provisioning/executor";
 import { inbox } from "@runtime-cloud/iac-provisioning/inbox";
 import { openContext, type OpenContext } from "@runtime-cloud/iac-provisioning/open-context";
 import { routes } from "@runtime-cloud/iac-provisioning/routes";
@@ -55,15 +55,19 @@ export interface IacService {
   environment(tenantId: string, of?: keyof typeof EnvironmentClass): Promise<string>;
   /** Plans and applies whatever can go on, until nothing can. */
   work(): Promise<void>;
-  /** Works on one run as its job does. */
-  execute(runId: string, stop?: AbortSignal): Promise<void>;
+  /** Works on one run, whosever turn it is. */
+  execute(runId: string, stop?: AbortSignal): Promise<TurnResult | undefined>;
+  /** Works on the run whose turn it is, as a job does. */
+  executeNext(stop?: AbortSignal): Promise<TurnResult | undefined>;
   state(runId: string): Promise<keyof typeof RunState>;
   /** Calls a deadline as a wake-up does, until nothing is due. */
   runOut(kind: string): Promise<string[]>;
   close(): Promise<void>;
 }
 
-const SCOPES = ["declare", "plan", "cancel", "approve", "operate", "read"].map((verb) => `provisioning:${verb}`);
+const SCOPES = ["declare", "plan", "cancel", "approve", "operate", "publish", "read"].map(
+  (verb) => `provisioning:${verb}`,
+);
 const EXAMPLES = new URL("../../examples/programs", import.meta.url).pathname;
 
 export async function startIacProvisioning(changes: Record<string, string> = {}): Promise<IacService> {
@@ -144,6 +148,7 @@ export async function startIacProvisioning(changes: Record<string, string> = {})
       }
     },
     execute: (runId, stop = new AbortController().signal) => executeRun(context, runId, stop),
+    executeNext: (stop = new AbortController().signal) => executeNext(context, "", stop),
     async state(runId) {
       const { state } = await opened.client.provisioningRun.findUniqueOrThrow({ where: { id: runId } });
       return state;

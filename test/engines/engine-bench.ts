@@ -1,7 +1,7 @@
 import type { ApplyJob, Engine, EngineJob, Planned, PlanOutcome } from "@runtime-cloud/iac-provisioning/engines/engine";
 import type { EngineEvent, PlannedChange } from "@runtime-cloud/iac-provisioning/engines/engine-event";
 import { manifestsEngine } from "@runtime-cloud/iac-provisioning/engines/manifests-engine";
-import { foldReceipt, plannedReceipt, type ResourceOutcome } from "@runtime-cloud/iac-provisioning/engines/receipt";
+import { receiptOf, type ResourceOutcome } from "@runtime-cloud/iac-provisioning/engines/receipt";
 import { terraformEngine } from "@runtime-cloud/iac-provisioning/engines/terraform-engine";
 import type { JsonObject } from "@runtime-cloud/iac-provisioning/programs/canonical-json";
 import { loadProgram } from "@runtime-cloud/iac-provisioning/programs/program-directory";
@@ -161,8 +161,7 @@ export function outcomes(
   changes: readonly PlannedChange[],
   events: readonly EngineEvent[],
 ): Record<string, ResourceOutcome> {
-  const receipt = events.reduce(foldReceipt, plannedReceipt(changes));
-  return Object.fromEntries(receipt.map(({ address, outcome }) => [address, outcome]));
+  return Object.fromEntries(receiptOf(changes, events).map(({ address, outcome }) => [address, outcome]));
 }
 
 /** The plan, where one was made. */
@@ -171,7 +170,8 @@ export function planned(outcome: PlanOutcome): Planned {
   throw new Error(`${outcome.failure.code}: ${outcome.failure.message}`);
 }
 
-/** What an apply is given of a plan. */
-export function approved({ artifact, planDigest }: Planned): Pick<ApplyJob, "artifact" | "planDigest" | "mode"> {
-  return { artifact, planDigest, mode: "APPLY" };
+/** What an apply is given of a plan; a state that can't be written is lost. */
+export function approved({ artifact, planDigest }: Planned): Omit<ApplyJob, keyof EngineJob> {
+  const rescueState = () => Promise.resolve({ result: "kept" as const, reason: "nobody rescues it here" });
+  return { artifact, planDigest, mode: "APPLY", rescueState };
 }

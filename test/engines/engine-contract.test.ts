@@ -109,7 +109,7 @@ describe.each([
     const other = await planFor(await environment.job(baseline, { ...parameters, region: "elsewhere" }));
     expect(other.planDigest).not.toBe(plan.planDigest);
     const swapped = { artifact: other.artifact, planDigest: plan.planDigest };
-    const { outcome } = await play(engine().apply({ ...job, ...swapped, mode: "APPLY" }));
+    const { outcome } = await play(engine().apply({ ...job, ...approved(plan), ...swapped }));
     expect(outcome).toMatchObject({ result: "failed", failure: { code: "STALE_PLAN" } });
   });
 

@@ -1,4 +1,5 @@
-import { canonicalJson } from "@runtime-cloud/iac-provisioning/programs/canonical-json";
+import { canonicalJson, type JsonObject } from "@runtime-cloud/iac-provisioning/programs/canonical-json";
+import { parsedJsonObject } from "@runtime-cloud/iac-provisioning/programs/json-schema";
 import { parseProgramDeclaration } from "@runtime-cloud/iac-provisioning/programs/program";
 import { listPrograms, loadProgram } from "@runtime-cloud/iac-provisioning/programs/program-directory";
 import { resolveParameters } from "@runtime-cloud/iac-provisioning/programs/program-parameters";
@@ -24,6 +25,9 @@ describe("the example programs", () => {
       "broken-service@1.0.0",
       "environment-baseline-manifests@1.0.0",
       "environment-baseline@1.0.0",
+      "environment-baseline@1.1.0",
+      "managed-database@1.0.0",
+      "storefront@1.0.0",
       "web-service@1.0.0",
       "worker-pool@1.0.0",
     ]);
@@ -129,6 +133,34 @@ describe("parameters", () => {
   });
 });
 
+describe("parameters that no program takes", () => {
+  const program = parseProgramDeclaration(
+    "engine: manifests\ndescription: x\nparameters: { a: { type: object }, constructor: { type: string, required: true } }\n",
+  );
+  const violations = (given: JsonObject) => resolveParameters(program, given).violations;
+  const parsed = (text: string) => parsedJsonObject.parse(JSON.parse(text));
+
+  test("hold a member called __proto__, at any depth", () => {
+    const description = "holds a member called __proto__, which is not allowed";
+    const inside = parsed('{ "constructor": "x", "a": { "b": [{ "__proto__": { "c": 1 } }] } }');
+    expect(violations(inside)).toEqual([{ field: "parameters.a", description }]);
+    expect(violations(parsed('{ "constructor": "x", "__proto__": 1 }'))).toEqual([
+      { field: "parameters.__proto__", description: "is no name of a parameter" },
+    ]);
+  });
+
+  test("are not taken for members that every object has", () => {
+    expect(violations({})).toEqual([{ field: "parameters.constructor", description: "is required" }]);
+  });
+
+  test("are nested so deep that nothing could follow them", () => {
+    const deep = `${"[".repeat(5000)}${"]".repeat(5000)}`;
+    expect(violations(parsed(`{ "a": ${deep} }`))).toEqual([
+      { field: "parameters.a", description: "is nested more than 32 deep" },
+    ]);
+  });
+});
+
 describe("program.yaml", () => {
   test.each([
     ["engine: ansible\ndescription: x", /program\.yaml: engine: /],
@@ -137,6 +169,20 @@ describe("program.yaml", () => {
     ["engine: manifests\ndescription: x\nparameters: { a: { type: text } }", /program\.yaml: parameters\.a\.type: /],
     ["engine: terraform\ndescription: x\noutputs: { a: 1 }", /program\.yaml: outputs: a terraform program declares/],
     ["a: [", /program\.yaml: not YAML: /],
+    [
+      "engine: manifests\ndescription: x\nparameters: { a: { type: integer, default: 1.5 } }",
+      /parameters\.a\.default: must be of type integer, not number/,
+    ],
+    [
+      "engine: manifests\ndescription: x\noutputs: { a: .nan }",
+      /program\.yaml: holds NaN, which is no number that JSON has/,
+    ],
+    [
+      `engine: manifests\ndescription: x\noutputs: { a: ${"[".repeat(40)}${"]".repeat(40)} }`,
+      /program\.yaml: is nested more than 32 deep/,
+    ],
+    [`engine: manifests\ndescription: ${"[".repeat(20_000)}`, /program\.yaml: /],
+    [`engine: manifests\ndescription: x\n#${"x".repeat(64 * 1024)}`, /program\.yaml: is larger than 65536 bytes/],
   ])("%j is refused by its field", (text, message) => {
     expect(() => parseProgramDeclaration(text)).toThrow(message);
   });

@@ -30,7 +30,43 @@ test("a state is absent, then what was last written, and absent again once it is
   expect((await readState(run)).identity).toEqual({ lineage: "b", serial: 1 });
 });
 
-test("every version is kept, sealed, with the run that wrote it", async () => {
+test("the newest hundred versions are kept, and older ones go by and by as new ones come", async () => {
+  const key = newKey();
+  const run = await writer(key);
+  await lockState(run, "lock", "test");
+  await writeState(run, "lock", state("a", 1));
+  await bench.pool.query(
+    `INSERT INTO engine_state_version
+     SELECT tenant_id, environment_id, kind, 'former', number, digest, sealed, run_id, epoch,
+       written_at - interval '1 day' + number * interval '1 second'
+     FROM engine_state_version, generate_series(1, 120) number WHERE environment_id = $1`,
+    [key.environmentId],
+  );
+  const kept = async () => {
+    const { rows } = await bench.pool.query<{ lineage: string; serial: number }>(
+      "SELECT lineage, serial FROM engine_state_version WHERE environment_id = $1 ORDER BY written_at",
+      [key.environmentId],
+    );
+    return rows.map(({ lineage, serial }) => `${lineage} ${serial}`);
+  };
+  expect(await call(run, "POST", "?ID=lock", state("a", 1, "refused"))).toMatchObject({ status: 409 });
+  expect(await kept()).toHaveLength(121);
+  for (const serial of [2, 3, 4, 5]) await writeState(run, "lock", state("a", serial));
+  expect(await kept()).toHaveLength(100);
+  expect((await kept()).slice(-6)).toEqual(["former 120", "a 1", "a 2", "a 3", "a 4", "a 5"]);
+  expect((await readState(run)).identity).toEqual({ lineage: "a", serial: 5 });
+});
+
+test("a state that is too large is refused with 413 and the bound, before it is read", async () => {
+  const run = await writer(newKey());
+  await lockState(run, "lock", "test");
+  const length = 64 * 1024 * 1024 + 1;
+  const refused = await call(run, "POST", "?ID=lock", "{", length);
+  expect(refused).toEqual({ status: 413, text: `the body is larger than ${length - 1} bytes` });
+  expect((await readState(run)).text).toBe("");
+});
+
+test("every version is sealed, with the run that wrote it", async () => {
   const key = newKey();
   const run = await writer(key);
   await lockState(run, "lock", "test");
@@ -171,7 +207,13 @@ function state(lineage: string, serial: number, content = ""): string {
   return JSON.stringify({ version: 4, lineage, serial, content });
 }
 
-function call(access: Access, method: string, query = "", body = ""): Promise<{ status: number; text: string }> {
+function call(
+  access: Access,
+  method: string,
+  query = "",
+  body = "",
+  length = body.length,
+): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       `${access.address}${query}`,
@@ -179,15 +221,19 @@ function call(access: Access, method: string, query = "", body = ""): Promise<{ 
         method,
         agent: false,
         auth: `${access.username}:${access.password}`,
-        headers: { "content-length": body.length },
+        headers: { "content-length": length },
       },
       (incoming) => {
         let text = "";
         incoming.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-        incoming.on("end", () => resolve({ status: incoming.statusCode ?? 0, text }));
+        incoming.on("end", () => {
+          resolve({ status: incoming.statusCode ?? 0, text });
+          outgoing.destroy();
+        });
       },
     );
     outgoing.on("error", reject);
-    outgoing.end(body);
+    if (length === body.length) outgoing.end(body);
+    else outgoing.write(body);
   });
 }

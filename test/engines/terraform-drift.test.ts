@@ -1,7 +1,7 @@
-import { observedResources, terraformDrift } from "@runtime-cloud/iac-provisioning/engines/terraform-drift";
-import { parseTerraformPlan } from "@runtime-cloud/iac-provisioning/engines/terraform-plan-json";
-import { planSecrets, projectChanges } from "@runtime-cloud/iac-provisioning/engines/terraform-plan-projection";
+import { terraformDrift } from "@runtime-cloud/iac-provisioning/engines/terraform-drift";
 import { expect, test } from "@jest/globals";
+
+import { planOf } from "./read-plan.ts";
 
 const resource = (address: string, change: object) => ({ address, mode: "managed", type: "vm", name: "x", change });
 
@@ -53,6 +53,16 @@ test("a change outside counts only where a planned change depends on it", () => 
   expect(terraformDrift(relevant)).toMatchObject([{ address: "vm.a", attributePath: "ip", before: "1", after: "2" }]);
 });
 
+test("what changed outside is found by its address without the keys of instances and modules", () => {
+  const address = 'module.net["a]b"].vm.a[0]';
+  const drifted = resource(address, { actions: ["delete"], before: { ip: "1" }, after: null });
+  const plan = planOf({
+    resource_drift: [drifted],
+    relevant_attributes: [{ resource: "module.net.vm.a", attribute: ["ip"] }],
+  });
+  expect(terraformDrift(plan)).toMatchObject([{ address, kind: "RESOURCE_MISSING", before: { ip: "1" }, after: null }]);
+});
+
 test("a replacement that no attribute explains still shows, with the engine's reason", () => {
   const plan = planOf({
     resource_changes: [
@@ -97,23 +107,13 @@ test("sensitive values are masked by the engine's marks and by their names, and 
       },
     },
   });
-  expect(projectChanges(plan)[0]?.after).toEqual({
+  expect(plan.changes[0]?.after).toEqual({
     login: { user: "u", pin: "(sensitive value)" },
     adminPassword: "(sensitive value)",
     token: null,
   });
-  expect(planSecrets(plan).sort()).toEqual(["424242", "s-secret", "v-secret"]);
-  expect(observedResources(plan)).toEqual([
+  expect([...plan.secrets].sort()).toEqual(["424242", "s-secret", "v-secret"]);
+  expect(plan.resources).toEqual([
     { address: "module.m.vm.b", resourceType: "vm", id: "i-9", attributes: { id: "i-9", seed: "(sensitive value)" } },
   ]);
 });
-
-test("a plan of an unknown major format is refused, fields that are new are not", () => {
-  expect(() => parseTerraformPlan('{"format_version":"2.0"}')).toThrow("plan format 2.0 is not known");
-  expect(() => parseTerraformPlan('{"format_version":"1.9","novelty":{}}')).not.toThrow();
-  expect(() => parseTerraformPlan("[]")).toThrow("not the form of a plan");
-});
-
-function planOf(fields: object) {
-  return parseTerraformPlan(JSON.stringify({ format_version: "1.2", ...fields }));
-}

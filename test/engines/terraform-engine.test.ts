@@ -150,12 +150,12 @@ test("a worker pool's outputs tell its size and generation, which is what the ca
   });
 });
 
-test("parameters that the program refuses are INVALID_PROGRAM, with its own words", async () => {
+test("a parameter that the program refuses is INVALID_INPUT, with its own words", async () => {
   const job = await (
     await bench.environment()
   ).job("environment-baseline@1.0.0", { environment: "x", environment_class: "MOON" });
   const { outcome } = await play(bench.engines.terraform.plan({ ...job, mode: "APPLY" }));
-  expect(outcome).toMatchObject({ result: "failed", failure: { code: "INVALID_PROGRAM" } });
+  expect(outcome).toMatchObject({ result: "failed", failure: { code: "INVALID_INPUT" } });
   expect(JSON.stringify(outcome)).toContain("environment_class must be DEVELOPMENT");
 });
 

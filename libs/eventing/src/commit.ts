@@ -45,15 +45,14 @@ async function saved<M extends AnyStateMachine, Row>(
 
 /** History and outbox in one statement, so a transition costs two round trips: this and `save`. */
 async function record<M extends AnyStateMachine>(
-  { tx, cause, at, newId, announces }: Unit<SqlTransaction>,
-  { aggregate, row, from, event, state, emitted }: Accepted<M>,
+  unit: Unit<SqlTransaction>,
+  accepted: Accepted<M>,
   version: number,
 ): Promise<void> {
-  const messages = emitted.map((message) => {
-    const envelope = toCloudEvent(message, { id: newId(), at, subject: row, aggregateVersion: version, cause });
-    return { id: envelope.id, topic: envelope.type, envelope };
-  });
-  if (messages.length > 0) announces();
+  const { tx, cause } = unit;
+  const { aggregate, row, from, event, state } = accepted;
+  const messages = messagesOf(unit, accepted, version);
+  if (messages.length > 0) unit.announces();
   await tx.$executeRaw`
     WITH history AS (
       INSERT INTO transition
@@ -66,4 +65,16 @@ async function record<M extends AnyStateMachine>(
     INSERT INTO outbox_message (id, topic, tenant_id, subject, envelope)
     SELECT id, topic, ${row.tenantId}, ${row.id}, envelope
     FROM jsonb_to_recordset(${JSON.stringify(messages)}::jsonb) AS message (id uuid, topic text, envelope jsonb)`;
+}
+
+/** What a transition announces, for the outbox. */
+export function messagesOf<M extends AnyStateMachine>(
+  { cause, at, newId }: Unit<SqlTransaction>,
+  { row, emitted }: Accepted<M>,
+  version: number,
+) {
+  return emitted.map((message) => {
+    const envelope = toCloudEvent(message, { id: newId(), at, subject: row, aggregateVersion: version, cause });
+    return { id: envelope.id, topic: envelope.type, envelope };
+  });
 }

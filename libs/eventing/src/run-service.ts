@@ -30,7 +30,10 @@ export async function runService<
 
 /** A process that was started with a channel to its parent is nobody's once that closes. */
 function endWithParent(): void {
-  process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  const end = () => process.kill(process.pid, "SIGTERM");
+  // Undefined without a channel. One that closed while this process was loading is told of by nothing else.
+  if (Object.is(process.connected, false)) end();
+  process.once("disconnect", end);
   process.channel?.unref();
 }
 

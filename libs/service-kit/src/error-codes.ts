@@ -9,6 +9,7 @@ import {
 } from "@runtime-cloud/contracts/google/rpc/error_details_pb";
 import { classifyDatabaseError } from "./database-errors.ts";
 import {
+  AlreadyExists,
   Denied,
   Exhausted,
   IllegalTransition,
@@ -71,6 +72,7 @@ export function toConnectError(error: unknown): ConnectError | undefined {
     const fieldViolations = error.violations.map(({ field, description }) => ({ field, description }));
     return refusal(error, Code.InvalidArgument, info("INVALID_INPUT"), detail(BadRequestSchema, { fieldViolations }));
   }
+  if (error instanceof AlreadyExists) return refusal(error, Code.AlreadyExists, info("ALREADY_EXISTS"));
   if (error instanceof OutOfRange) {
     return refusal(error, Code.OutOfRange, info("OUT_OF_RANGE", { ...error.metadata }));
   }

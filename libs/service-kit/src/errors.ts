@@ -35,6 +35,11 @@ export class InvalidInput extends Error {
   }
 }
 
+/** Something else is there under this name already, and doesn't give way. */
+export class AlreadyExists extends Error {
+  override readonly name = "AlreadyExists";
+}
+
 /** The request makes sense, but points to where nothing is, or nothing any more. `metadata` says where something is. */
 export class OutOfRange extends Error {
   override readonly name = "OutOfRange";

@@ -59,7 +59,8 @@ export type RunEvent =
   | { type: "cancel"; at: Date; by: string; reason: string }
   | { type: "force"; by: string }
   | { type: "stopped"; at: Date }
-  | { type: "loseExecutor"; at: Date }
+  /** Without a reason the executor just fell silent. */
+  | { type: "loseExecutor"; at: Date; reason?: string }
   | { type: "supersede"; at: Date; reason: string }
   | { type: "expire"; at: Date }
   | { type: "resolve"; at: Date; by: string; resolution: string };

@@ -14,8 +14,12 @@ export function reasonOf(context: RunColumns, event: RunEvent): string | null {
       return `CANCELLED: ${event.reason}`;
     case "expire":
       return "EXPIRED: the plan was neither decided nor applied in time";
+    case "complete":
+      return null;
     case "loseExecutor":
-      return "EXECUTOR_LOST: the executor ended without saying how far it got";
+      // Nothing was applied: it ends as it was asked to.
+      if (context.applyingAt === null) return context.reason;
+      return event.reason ?? "EXECUTOR_LOST: the executor ended without saying how far it got";
     case "resolve":
       return `RESOLVED: ${event.resolution}`;
     default:

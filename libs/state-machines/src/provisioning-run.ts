@@ -41,6 +41,7 @@ const recordEnd = run.assign(({ context, event }) => ({
   endedAt: "at" in event ? event.at : context.endedAt,
   reason: reasonOf(context, event),
 }));
+const recordReason = run.assign({ reason: ({ context, event }) => reasonOf(context, event) });
 const recordDecider = run.assign(({ context, event }) => ({
   decidedBy: "by" in event ? event.by : context.decidedBy,
   approvalId: event.type === "approve" ? (event.approvalId ?? context.approvalId) : context.approvalId,
@@ -130,7 +131,7 @@ export const provisioningRun = run.createMachine({
           { target: "APPROVED", actions: [recordPlan, announcePlanned(false)] },
         ],
         fail: failTo("FAILED"),
-        cancel: { target: "CANCELLING", actions: recordDecider },
+        cancel: { target: "CANCELLING", actions: [recordReason, recordDecider] },
         loseExecutor: "QUEUED",
       },
     },
@@ -163,7 +164,7 @@ export const provisioningRun = run.createMachine({
         complete: { target: "APPLIED", actions: [recordEnd, announceApplied] },
         completePartially: { target: "PARTIALLY_APPLIED", actions: [recordEnd, announceFailed] },
         fail: { target: "FAILED", actions: [recordEnd, announceFailed] },
-        cancel: { target: "CANCELLING", actions: recordDecider },
+        cancel: { target: "CANCELLING", actions: [recordReason, recordDecider] },
         loseExecutor: { target: "INDETERMINATE", actions: [recordEnd, announceFailed] },
       },
     },

@@ -11,7 +11,14 @@ import { type Run, unsealed } from "./run-row.ts";
 /** Columns beside the machine's own that are written with a transition. */
 export type RunExtras = Pick<
   Prisma.ProvisioningRunUncheckedUpdateInput,
-  "stateLineage" | "stateSerial" | "sealedPlan" | "outputs" | "sealedOutputs" | "executorUntil" | "forceRequested"
+  | "stateLineage"
+  | "stateSerial"
+  | "sealedPlan"
+  | "outputs"
+  | "sealedOutputs"
+  | "sensitiveOutputs"
+  | "executorUntil"
+  | "forceRequested"
 >;
 
 /** Sends a run's machine an event, writes what comes of it and wakes whoever acts next. Throws IllegalTransition. */
@@ -26,14 +33,23 @@ export async function advanceRun(
   const next = await commit(unit, accept(provisioningRun, run, event), (columns) =>
     unit.tx.provisioningRun.update({
       where: { id, version },
-      // A plan that can no longer be applied is a secret without a use.
-      data: { ...columns, ...extras, ...(columns.endedAt && { sealedPlan: null }), version: { increment: 1 } },
+      data: { ...columns, ...extras, ...withoutUse(columns), version: { increment: 1 } },
       omit: unsealed,
     }),
   );
+  // Whatever still works on a run that is over no longer reaches the engine's state.
+  if (next.endedAt) await unit.tx.engineStateCredential.deleteMany({ where: { holderId: id } });
   unit.after(() => wake(context, next, event));
   return next;
 }
+
+/** Secrets without a use: the plan of a run that is over, and the state that one salvaged whose end is settled. */
+function withoutUse({ endedAt, state }: { endedAt?: Date | null; state: Run["state"] }): Secrets {
+  if (!endedAt) return {};
+  return state === "INDETERMINATE" ? { sealedPlan: null } : { sealedPlan: null, sealedSalvage: null };
+}
+
+type Secrets = Pick<Prisma.ProvisioningRunUncheckedUpdateInput, "sealedPlan" | "sealedSalvage">;
 
 async function wake(context: Context, run: Run, event: RunEvent): Promise<void> {
   if (run.state === "AWAITING_APPROVAL" || run.state === "APPROVED") {

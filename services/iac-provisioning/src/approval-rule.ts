@@ -12,15 +12,24 @@ export interface ApprovalQuestion {
   reviewDestructive: boolean;
 }
 
+/** Which applies wait in PRODUCTION. A promotion has been approved before: it waits only when nobody says by which. */
+const WAITS_IN_PRODUCTION: Readonly<Record<ProvisioningKind, "always" | "without-approval">> = {
+  BASELINE: "always",
+  RECONCILIATION: "always",
+  POOL_RESIZE: "always",
+  TEARDOWN: "always",
+  PROMOTION: "without-approval",
+};
+
 /**
  * Whether somebody has to approve a plan before it is applied. In PRODUCTION every apply waits, but for a promotion
  * that comes with its approval; elsewhere none. A destructive plan of a specification that wants those reviewed waits
- * everywhere, whatever was approved before anybody had seen it.
+ * everywhere, whatever was approved before anybody had seen it; tearing down is destructive whatever the plan counts.
  */
 export function approvalDue(question: ApprovalQuestion): boolean {
   const { kind, mode, environmentClass, approvalId, destructive, reviewDestructive } = question;
   if (mode === "PLAN_ONLY") return false;
-  if (destructive && reviewDestructive) return true;
+  if (reviewDestructive && (destructive || mode === "DESTROY")) return true;
   if (environmentClass !== "PRODUCTION") return false;
-  return kind !== "PROMOTION" || approvalId === null;
+  return WAITS_IN_PRODUCTION[kind] === "always" || approvalId === null;
 }

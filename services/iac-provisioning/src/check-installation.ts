@@ -1,9 +1,11 @@
 import { constants } from "node:fs";
-import { access, mkdir, stat } from "node:fs/promises";
+import { access, chmod, mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { ConfigError, describeSettings } from "@runtime-cloud/service-kit/config";
 import { EngineUnavailable } from "./engines/engine-unavailable.ts";
-import { locateTerraform, type TerraformLookup } from "./engines/terraform-binary.ts";
+import { EngineUserRefused } from "./engines/sandbox-user.ts";
+import { locateTerraform } from "./engines/terraform-binary.ts";
+import { engineUser, terraformLookup } from "./open-sandbox.ts";
 import { InvalidProgram } from "./programs/program.ts";
 import { listPrograms, loadProgram } from "./programs/program-directory.ts";
 import { messageOf } from "./programs/system-error.ts";
@@ -23,16 +25,12 @@ export async function checkInstallation(settings: Settings): Promise<void> {
   if (problems.flat().length > 0) throw new ConfigError(problems.flat());
 }
 
-/** Where the settings have the OpenTofu or Terraform binary looked for. */
-export function terraformLookup({ PATH, IAC_ENGINE_BIN }: Settings): TerraformLookup {
-  return { searchPath: PATH, ...(IAC_ENGINE_BIN !== undefined && { binary: IAC_ENGINE_BIN }) };
-}
-
 const checks: readonly Check[] = [
   { variable: "PROGRAMS_DIR", whatIsWrong: ({ PROGRAMS_DIR }) => unreadable(PROGRAMS_DIR) },
-  { variable: "TARGETS_DIR", whatIsWrong: ({ TARGETS_DIR }) => unwritable(TARGETS_DIR) },
-  { variable: "WORK_DIR", whatIsWrong: ({ WORK_DIR }) => unwritable(WORK_DIR, 0o700) },
+  { variable: "TARGETS_DIR", whatIsWrong: ({ TARGETS_DIR }) => unwritable(TARGETS_DIR, 0o700) },
+  { variable: "WORK_DIR", whatIsWrong: unwritableWork },
   { variable: "IAC_ENGINE_BIN", whatIsWrong: noEngine },
+  { variable: "ENGINE_UID", whatIsWrong: noUser },
   { variable: "BASELINE_PROGRAM", whatIsWrong: noBaseline },
 ];
 
@@ -50,6 +48,28 @@ async function unreadable(directory: string): Promise<string | undefined> {
     return undefined;
   } catch (error) {
     return `is not a directory that can be read (${messageOf(error)})`;
+  }
+}
+
+/** The engines' user passes through, and sees none of what lies there but its own. */
+async function unwritableWork(settings: Settings): Promise<string | undefined> {
+  const { WORK_DIR } = settings;
+  const lowered = await engineUser(settings).then(
+    ({ user }) => user !== undefined,
+    () => false,
+  );
+  const problem = await unwritable(WORK_DIR, lowered ? 0o711 : 0o700);
+  if (problem === undefined && lowered) await chmod(WORK_DIR, (await stat(WORK_DIR)).mode | 0o001);
+  return problem;
+}
+
+async function noUser(settings: Settings): Promise<string | undefined> {
+  try {
+    await engineUser(settings);
+    return undefined;
+  } catch (error) {
+    if (error instanceof EngineUserRefused) return error.message;
+    throw error;
   }
 }
 
@@ -90,6 +110,6 @@ async function noBaseline({ PROGRAMS_DIR, BASELINE_PROGRAM }: Settings): Promise
 }
 
 interface Check {
-  variable: "PROGRAMS_DIR" | "TARGETS_DIR" | "WORK_DIR" | "IAC_ENGINE_BIN" | "BASELINE_PROGRAM";
+  variable: "PROGRAMS_DIR" | "TARGETS_DIR" | "WORK_DIR" | "IAC_ENGINE_BIN" | "ENGINE_UID" | "BASELINE_PROGRAM";
   whatIsWrong(settings: Settings): Promise<string | undefined>;
 }

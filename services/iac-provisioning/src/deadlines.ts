@@ -1,8 +1,9 @@
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
+import { provisioningRun } from "@runtime-cloud/state-machines/provisioning-run";
 import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run-columns";
 import { advanceRun } from "./advance-run.ts";
-import type { Context } from "./context.ts";
+import type { Context, Tx } from "./context.ts";
 import { EXECUTOR_LOST, PLAN_EXPIRY, RUN_QUEUE_SWEEP } from "./deadline-kinds.ts";
 import { runCause } from "./held-run.ts";
 import { enqueueReady } from "./run-queue.ts";
@@ -39,14 +40,19 @@ async function loseExecutors(context: Context) {
     SELECT id, tenant_id AS "tenantId", clock_timestamp() AS now FROM provisioning_run
     WHERE state IN ('PLANNING', 'APPLYING', 'CANCELLING') AND executor_until <= clock_timestamp()
     ORDER BY executor_until LIMIT ${BATCH}`;
-  const ended = await endEach(context, EXECUTOR_LOST, due, (run, now) => {
+  const ended = await endEach(context, EXECUTOR_LOST, due, async (run, now, tx) => {
     // A heartbeat may have come meanwhile; it doesn't change the row's version.
     if (!run.executorUntil || run.executorUntil > now) return undefined;
-    if (run.state === "PLANNING" && run.executorEpoch >= MAX_LOST_PLANNERS)
-      return { type: "fail", at: now, reason: LOST };
-    return { type: "loseExecutor", at: now };
+    const isFatal = run.state === "PLANNING" && (await lostPlanners(tx, run)) + 1 >= MAX_LOST_PLANNERS;
+    return isFatal ? { type: "fail", at: now, reason: LOST } : { type: "loseExecutor", at: now };
   });
   return { ended, more: ended.length === BATCH };
+}
+
+/** How many planners were lost before. One that handed the run back, since it was stopped, was not. */
+function lostPlanners(tx: Tx, { id, tenantId }: Run): Promise<number> {
+  const lost = { event: "loseExecutor", toState: "QUEUED", actor: actorOf(EXECUTOR_LOST) };
+  return tx.transition.count({ where: { tenantId, aggregate: provisioningRun.id, aggregateId: id, ...lost } });
 }
 
 async function enqueueForgotten(context: Context) {
@@ -59,15 +65,15 @@ async function endEach(
   context: Context,
   kind: string,
   due: readonly Due[],
-  eventFor: (run: Run, now: Date) => RunEvent | undefined,
+  eventFor: (run: Run, now: Date, tx: Tx) => Verdict | Promise<Verdict>,
 ): Promise<string[]> {
   const ended: string[] = [];
   for (const { id, tenantId, now } of due) {
     try {
-      const cause = await runCause(context, { id, tenantId }, `deadline:${kind}`);
+      const cause = await runCause(context, { id, tenantId }, actorOf(kind));
       const event = await unitOfWork(context, cause, async (unit) => {
         const run = await unit.tx.provisioningRun.findUniqueOrThrow({ where: { id }, omit: unsealed });
-        const event = eventFor(run, now);
+        const event = await eventFor(run, now, unit.tx);
         if (event) await advanceRun(context, unit, run, event, { executorUntil: null });
         return event;
       });
@@ -79,7 +85,13 @@ async function endEach(
   return ended;
 }
 
+function actorOf(kind: string): string {
+  return `deadline:${kind}`;
+}
+
 const LOST = `EXECUTOR_LOST: ${MAX_LOST_PLANNERS} executors in turn were lost while they planned it`;
+
+type Verdict = RunEvent | undefined;
 
 interface Due {
   id: string;

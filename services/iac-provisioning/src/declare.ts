@@ -30,8 +30,9 @@ export async function declareSpecification(
   unit: ServiceUnit,
   declaration: Declaration,
 ): Promise<Specification> {
-  const desired = await resolveDesiredState(context, declaration.programVersion, declaration.parameters);
-  const environment = await lockEnvironment(unit.tx, declaration.tenantId, declaration.environmentId);
+  const { tenantId, programVersion, parameters } = declaration;
+  const desired = await resolveDesiredState(context, unit.tx, { tenantId, programVersion, parameters });
+  const environment = await lockEnvironment(unit.tx, tenantId, declaration.environmentId);
   const versions = { environmentId: environment.id, kind: declaration.kind };
   const newest = await unit.tx.specification.findFirst({
     where: { ...versions, state: { in: ["DECLARED", "APPLIED"] } },

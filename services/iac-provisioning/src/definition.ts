@@ -4,11 +4,13 @@ import { z } from "zod";
 import { PrismaClient } from "../generated/prisma/client.ts";
 import type { Context } from "./context.ts";
 import { deadlines } from "./deadlines.ts";
-import { executeRun } from "./executor.ts";
+import { executeNext } from "./executor.ts";
 import { inbox } from "./inbox.ts";
 import { openContext } from "./open-context.ts";
 import { routes } from "./routes.ts";
+import { registerRunMetrics } from "./run-metrics.ts";
 import { RUN_QUEUE } from "./run-queue.ts";
+import { startSalvage } from "./salvage-workspaces.ts";
 import { settings } from "./settings.ts";
 
 /**
@@ -20,16 +22,21 @@ export const iacProvisioning = defineService({
   subscriber: "IaCProvisioningService",
   settings,
   client: (adapter) => new PrismaClient({ adapter }),
-  async parts(shared) {
+  async parts(shared, registry) {
     const context = await openContext(shared);
+    registerRunMetrics(context, registry);
     const { ROLE } = context.settings;
+    const salvage = ROLE === "api" ? undefined : startSalvage(context);
     return {
       routes: ROLE === "executor" ? () => undefined : routes(context),
       services: [IaCProvisioningService.typeName],
       handlers: inbox(context),
       deadlines: deadlines(context),
       workQueues: ROLE === "api" ? [] : [runs(context)],
-      stop: () => context.close(),
+      async stop() {
+        await salvage?.stop();
+        await context.close();
+      },
     };
   },
 });
@@ -39,6 +46,6 @@ function runs(context: Context) {
     name: RUN_QUEUE,
     concurrency: context.settings.EXECUTOR_CONCURRENCY,
     data: z.object({ runId: z.guid() }),
-    handle: ({ runId }, signal) => executeRun(context, runId, signal),
+    handle: async ({ runId }, signal) => (await executeNext(context, runId, signal)) ?? "no run waits for an executor",
   });
 }

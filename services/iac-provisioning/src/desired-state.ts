@@ -3,8 +3,9 @@ import { z } from "zod";
 import type { Specification } from "../generated/prisma/client.ts";
 import type { Context } from "./context.ts";
 import { canonicalJson, type JsonObject, sha256 } from "./programs/canonical-json.ts";
-import { InvalidProgram } from "./programs/program.ts";
-import { loadProgram, type Program } from "./programs/program-directory.ts";
+import { declaredProgram, findProgram } from "./programs/find-program.ts";
+import type { Program } from "./programs/program-directory.ts";
+import type { ProgramDatabase, PublishedKey } from "./programs/published-programs.ts";
 import { resolveParameters, sensitiveParameterValues } from "./programs/program-parameters.ts";
 
 /** A program and all its parameters: what an engine plans from. */
@@ -21,27 +22,23 @@ export interface DesiredState {
 const PURPOSE = "parameters";
 const jsonObject = z.record(z.string(), z.json());
 
-/** Holds what was declared against the program. Throws InvalidInput with a violation per field. */
+/** Holds what is declared against the program that the tenant means. Throws InvalidInput with a violation per field. */
 export async function resolveDesiredState(
-  { settings }: Context,
-  programVersion: string,
-  given: JsonObject,
+  context: Context,
+  db: ProgramDatabase,
+  { parameters: given, ...key }: PublishedKey & { parameters: JsonObject },
 ): Promise<DesiredState> {
-  const program = await findProgram(settings.PROGRAMS_DIR, programVersion);
+  const program = await findProgram(context, db, key);
   const { parameters, violations } = resolveParameters(program, given);
   if (violations.length > 0) throw new InvalidInput(violations);
   return desiredState(program, parameters);
 }
 
-/** What a specification was declared with, from the program that is there now. Throws InvalidProgram. */
-export async function openDesiredState(
-  { settings, box }: Context,
-  specification: Specification,
-): Promise<DesiredState> {
-  const { id, programVersion, sealedParameters } = specification;
-  const program = await loadProgram(settings.PROGRAMS_DIR, programVersion);
-  if (!program) throw new InvalidProgram(`program ${programVersion} isn't here any more`);
-  const clear = box.open(sealedParameters, PURPOSE, id).toString("utf8");
+/** What a specification was declared with. Throws InvalidProgram when the program isn't what it was any more. */
+export async function openDesiredState(context: Context, specification: Specification): Promise<DesiredState> {
+  const { id, sealedParameters } = specification;
+  const program = await declaredProgram(context, specification);
+  const clear = context.box.open(sealedParameters, PURPOSE, id).toString("utf8");
   return desiredState(program, jsonObject.parse(JSON.parse(clear)));
 }
 
@@ -52,16 +49,4 @@ export function sealParameters({ box }: Context, specificationId: string, parame
 function desiredState(program: Program, parameters: JsonObject): DesiredState {
   const contentDigest = sha256(canonicalJson({ programDigest: program.digest, parameters }));
   return { program, parameters, contentDigest, secrets: sensitiveParameterValues(program, parameters) };
-}
-
-async function findProgram(directory: string, programVersion: string): Promise<Program> {
-  try {
-    const program = await loadProgram(directory, programVersion);
-    if (program) return program;
-  } catch (error) {
-    if (!(error instanceof InvalidProgram)) throw error;
-    throw new InvalidInput([{ field: "programVersion", description: error.message }]);
-  }
-  const description = `${programVersion} isn't a program of this installation: publish it, or name one that is there`;
-  throw new InvalidInput([{ field: "programVersion", description }]);
 }

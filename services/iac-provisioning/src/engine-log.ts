@@ -1,14 +1,16 @@
 import type { EngineEvent } from "./engines/engine-event.ts";
 import type { EngineName } from "./engines/engine.ts";
+import type { LoggedLine } from "./log-cut.ts";
 
 /** What an event adds to the run's log, as lines. Of its steps the CLI speaks itself; the manifests engine doesn't. */
-export function logLines(engine: EngineName, event: EngineEvent): string[] {
-  if (event.type === "log") return linesOf(event.line);
+export function logLines(engine: EngineName, event: EngineEvent): LoggedLine[] {
+  if (event.type === "log") return linesOf(event.line, event.level === "error");
   if (event.type === "diagnostic") {
     const { severity, address, summary, detail } = event.diagnostic;
-    return linesOf(`${severity}: ${address === undefined ? "" : `${address}: `}${summary}\n${detail}`);
+    const text = `${severity}: ${address === undefined ? "" : `${address}: `}${summary}\n${detail}`;
+    return linesOf(text, severity === "error");
   }
-  return engine === "manifests" ? [stepLine(event)] : [];
+  return engine === "manifests" ? linesOf(stepLine(event), event.type === "resource-failed") : [];
 }
 
 function stepLine(event: Exclude<EngineEvent, { type: "log" | "diagnostic" }>): string {
@@ -24,6 +26,7 @@ function stepLine(event: Exclude<EngineEvent, { type: "log" | "diagnostic" }>): 
   }
 }
 
-function linesOf(text: string): string[] {
-  return text.split("\n").filter((line) => line.trim() !== "");
+function linesOf(text: string, isError: boolean): LoggedLine[] {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return lines.map((line) => ({ text: line, isError }));
 }

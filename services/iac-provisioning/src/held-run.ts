@@ -30,13 +30,10 @@ export class RunLost extends Error {
   }
 }
 
-/** An executor that is silent for so long has lost its run. */
-export const LEASE_SECONDS = 15;
-
 /** Makes the lease of a run that was just taken start, by the database's clock, and returns its end. */
-export async function startLease(tx: Tx, { id }: Run): Promise<Date> {
+export async function startLease({ settings }: Context, tx: Tx, { id }: Run): Promise<Date> {
   const [row] = await tx.$queryRaw<{ until: Date }[]>`
-    UPDATE provisioning_run SET executor_until = clock_timestamp() + ${LEASE_SECONDS} * interval '1 second'
+    UPDATE provisioning_run SET executor_until = clock_timestamp() + ${settings.EXECUTOR_LEASE_SECONDS} * interval '1 second'
     WHERE id = ${id}::uuid RETURNING executor_until AS until`;
   if (!row) throw new Error(`run ${id} went away`);
   return row.until;
@@ -54,7 +51,7 @@ export async function readHeld(tx: Tx, { run }: HeldRun): Promise<Run> {
 
 /** The cause of what an executor or a deadline does to a run: the correlation and trace of whoever asked for it go on. */
 export async function runCause(
-  { client, newId }: Context,
+  { client, newId }: { client: Pick<Tx, "$queryRaw">; newId: Context["newId"] },
   { id, tenantId }: Pick<Run, "id" | "tenantId">,
   actor: string,
 ): Promise<Cause> {

@@ -2,10 +2,12 @@ import { randomBytes } from "node:crypto";
 import type { ServiceContext } from "@runtime-cloud/eventing/service-context";
 import { listenLoopback } from "@runtime-cloud/service-kit/loopback-http";
 import type { PrismaClient } from "../generated/prisma/client.ts";
-import { checkInstallation, terraformLookup } from "./check-installation.ts";
+import { checkInstallation } from "./check-installation.ts";
 import type { Context } from "./context.ts";
 import { manifestsEngine } from "./engines/manifests-engine.ts";
+import { passEnvironment } from "./engines/engine-environment.ts";
 import { terraformEngine } from "./engines/terraform-engine.ts";
+import { openSandbox, terraformLookup } from "./open-sandbox.ts";
 import type { Settings } from "./settings.ts";
 import { postgresStateCredentials } from "./state/postgres-state-credentials.ts";
 import { postgresStateStore } from "./state/postgres-state-store.ts";
@@ -26,6 +28,11 @@ export interface OpenContext extends Context {
 export async function openContext(shared: ServiceContext<PrismaClient, Settings>): Promise<OpenContext> {
   const { settings, pool, newId, logger } = shared;
   await checkInstallation(settings);
+  const { sandbox, warnings } = await openSandbox(settings);
+  // Which of the process's variables these are is known by name only, so they are no settings of their own.
+  const passed = passEnvironment(settings.ENGINE_ENV_PASS ?? [], process.env);
+  const missing = passed.missing.map((name) => `ENGINE_ENV_PASS names ${name}, which is not set`);
+  for (const warning of [...warnings, ...missing]) logger.warn(warning);
 
   const box = secretBox(parseEncryptionKeys(settings.STATE_ENCRYPTION_KEYS));
   const states = postgresStateStore(pool);
@@ -39,7 +46,12 @@ export async function openContext(shared: ServiceContext<PrismaClient, Settings>
   return {
     ...shared,
     engines: {
-      terraform: terraformEngine({ ...terraformLookup(settings), extraEnvironment: {} }),
+      terraform: terraformEngine({
+        ...terraformLookup(settings),
+        extraEnvironment: passed.variables,
+        environmentSecrets: passed.secrets,
+        sandbox,
+      }),
       manifests: manifestsEngine({ newId, elapsed: () => performance.now() }),
     },
     box,

@@ -4,13 +4,12 @@ import { advanceRun, type RunExtras } from "./advance-run.ts";
 import { approvalDue } from "./approval-rule.ts";
 import type { Context, ServiceUnit } from "./context.ts";
 import { transactionNow } from "@runtime-cloud/eventing/database-clock";
-import { EXECUTOR_LOST } from "./deadline-kinds.ts";
 import { openDesiredState } from "./desired-state.ts";
 import { engineJob, follow, stateKeyOf } from "./engine-job.ts";
 import { logLines } from "./engine-log.ts";
 import type { EngineSignals, PlanOutcome } from "./engines/engine.ts";
 import { failureFor } from "./engines/engine-stopped.ts";
-import { type ExecutorWork, type HeldRun, readHeld, RunLost, startLease } from "./held-run.ts";
+import { type HeldRun, readHeld, RunLost } from "./held-run.ts";
 import { lockEnvironment } from "./lock-environment.ts";
 import { recordPlannedChanges } from "./planned-changes.ts";
 import { realise } from "./realise-specification.ts";
@@ -18,39 +17,23 @@ import { underLease } from "./run-lease.ts";
 import { openRunLog } from "./run-log.ts";
 import { engineMode } from "./run-modes.ts";
 import { planEvent } from "./run-outcome.ts";
-import { isReady } from "./run-queue.ts";
-import { type Run, unsealed } from "./run-row.ts";
+import type { Run } from "./run-row.ts";
+import { type EngineStop, stopOf } from "./run-stop.ts";
 import { sealPlan } from "./sealed-plan.ts";
 
-/** Plans a run whose turn it is; nothing for any other. */
-export async function planQueued(context: Context, work: ExecutorWork): Promise<void> {
-  const held = await startPlanning(context, work);
-  if (!held) return;
+/** Plans a run that this executor has just taken. */
+export async function planHeld(context: Context, held: HeldRun, stop: AbortSignal): Promise<void> {
+  const { id: runId } = held.run;
   try {
-    await underLease(context, held, work.stop, async (signals) => {
+    await underLease(context, held, stop, async (signals) => {
       const outcome = await plan(context, held, signals);
-      await finishPlanning(context, held, outcome);
+      await finishPlanning(context, held, outcome, stopOf(signals));
     });
   } catch (error) {
-    if (error instanceof RunLost) return context.logger.info({ runId: work.runId }, error.message);
-    context.logger.error({ err: error, runId: work.runId }, "planning failed");
+    if (error instanceof RunLost) return context.logger.info({ runId }, error.message);
+    context.logger.error({ err: error, runId }, "planning failed");
     await giveUpPlanning(context, held);
   }
-}
-
-async function startPlanning(context: Context, { runId, cause }: ExecutorWork): Promise<HeldRun | undefined> {
-  return unitOfWork(context, cause, async (unit) => {
-    const queued = await unit.tx.provisioningRun.findUnique({ where: { id: runId }, omit: unsealed });
-    if (queued?.state !== "QUEUED") return undefined;
-    await lockEnvironment(unit.tx, queued.tenantId, queued.environmentId);
-    if (!(await isReady(unit.tx, runId))) return undefined;
-
-    const run = await advanceRun(context, unit, queued, { type: "start", executorId: context.executorId });
-    const until = await startLease(unit.tx, run);
-    unit.after(() => context.arm(EXECUTOR_LOST, until, { runId }));
-    const specification = await unit.tx.specification.findUniqueOrThrow({ where: { id: run.specificationId } });
-    return { run, specification, cause };
-  });
 }
 
 async function plan(context: Context, held: HeldRun, signals: EngineSignals): Promise<PlanOutcome> {
@@ -73,12 +56,13 @@ async function plan(context: Context, held: HeldRun, signals: EngineSignals): Pr
   return outcome;
 }
 
-async function finishPlanning(context: Context, held: HeldRun, outcome: PlanOutcome): Promise<void> {
+async function finishPlanning(context: Context, held: HeldRun, outcome: PlanOutcome, stop?: EngineStop): Promise<void> {
   await unitOfWork(context, held.cause, async (unit) => {
     const { tenantId, environmentId } = held.run;
     const environment = await lockEnvironment(unit.tx, tenantId, environmentId);
     const run = await readHeld(unit.tx, held);
-    const terms = {
+    const unwanted = await whyUnwanted(unit, run);
+    const event = planEvent(run, outcome, {
       at: unit.at,
       expiresAt: await planEnd(context, unit),
       approvalDue: approvalDue({
@@ -87,11 +71,13 @@ async function finishPlanning(context: Context, held: HeldRun, outcome: PlanOutc
         destructive: outcome.result === "planned" && outcome.destructive,
         reviewDestructive: held.specification.reviewDestructive,
       }),
-    };
-    const event = planEvent(run, outcome, terms);
+      wanted: unwanted === undefined,
+      stop,
+    });
     const planned = await advanceRun(context, unit, run, event, planColumns(context, run, event, outcome));
-    if (planned.state === "APPLIED") await realise(context, unit, planned);
-    else await supersedeIfUnwanted(context, unit, planned);
+    if (planned.state === "APPLIED") return realise(context, unit, planned);
+    if (unwanted === undefined || (planned.state !== "AWAITING_APPROVAL" && planned.state !== "APPROVED")) return;
+    await advanceRun(context, unit, planned, { type: "supersede", at: unit.at, reason: unwanted });
   });
 }
 
@@ -101,7 +87,7 @@ function planColumns(context: Context, run: Run, event: RunEvent, outcome: PlanO
     executorUntil: null,
     stateLineage: outcome.state.lineage,
     stateSerial: outcome.state.serial,
-    ...(outcome.noChanges ? { outputs: { ...outcome.outputs } } : { sealedPlan: sealPlan(context, run.id, outcome) }),
+    ...(event.noChanges ? { outputs: { ...outcome.outputs } } : { sealedPlan: sealPlan(context, run.id, outcome) }),
   };
 }
 
@@ -110,13 +96,11 @@ async function planEnd({ settings }: Context, { tx }: ServiceUnit): Promise<Date
   return new Date(now.getTime() + settings.PLAN_TTL_SECONDS * 1_000);
 }
 
-/** A newer version was declared, or this one withdrawn, while the engine planned. */
-async function supersedeIfUnwanted(context: Context, unit: ServiceUnit, run: Run): Promise<void> {
-  if (run.state !== "AWAITING_APPROVAL" && run.state !== "APPROVED") return;
-  const { state } = await unit.tx.specification.findUniqueOrThrow({ where: { id: run.specificationId } });
-  if (state === "DECLARED" || state === "APPLIED") return;
-  const reason = `the specification became ${state} while it was being planned`;
-  await advanceRun(context, unit, run, { type: "supersede", at: unit.at, reason });
+/** Whether a newer version was declared, or this one withdrawn, while the engine planned. */
+async function whyUnwanted({ tx }: ServiceUnit, { specificationId: id }: Run): Promise<string | undefined> {
+  const { state } = await tx.specification.findUniqueOrThrow({ where: { id } });
+  const isWanted = state === "DECLARED" || state === "APPLIED";
+  return isWanted ? undefined : `the specification became ${state} while it was being planned`;
 }
 
 /** A defect, or the database went away; in the latter case the lease ends and another executor plans. */

@@ -13,11 +13,16 @@ import {
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import type { PlannedChange, ReceiptEntry } from "../generated/prisma/client.ts";
 import { jsonObject } from "./json-object.ts";
+import { isHeld } from "./run-end.ts";
 import type { Run } from "./run-row.ts";
 
 export type RunWithProgram = Run & { specification: { programVersion: string } };
 
-export function runMessage(run: RunWithProgram): MessageInitShape<typeof ProvisioningRunSchema> {
+/** `queuePosition` is the run's place in its environment's queue, where it has one and it was looked for. */
+export function runMessage(
+  run: RunWithProgram,
+  { queuePosition }: { queuePosition?: number | undefined } = {},
+): MessageInitShape<typeof ProvisioningRunSchema> {
   return {
     provisioningRunId: run.id,
     tenantId: run.tenantId,
@@ -44,7 +49,16 @@ export function runMessage(run: RunWithProgram): MessageInitShape<typeof Provisi
     endedAt: timestamp(run.endedAt),
     expiresAt: timestamp(run.expiresAt),
     outputs: run.outputs === null ? undefined : jsonObject(run.outputs),
+    executor: executor(run),
+    queuePosition,
+    sensitiveOutputs: run.sensitiveOutputs,
   };
+}
+
+/** Whoever held the run last stays in its row; only a run that is being worked on has an executor. */
+function executor({ state, executorId, executorEpoch, executorUntil }: Run) {
+  if (!isHeld(state) || executorId === null || executorUntil === null) return undefined;
+  return { executorId, epoch: executorEpoch, leaseUntil: timestampFromDate(executorUntil) };
 }
 
 export function planSummary({ adds, changes, deletes, replaces, destructive }: Run) {
@@ -52,21 +66,25 @@ export function planSummary({ adds, changes, deletes, replaces, destructive }: R
 }
 
 export function plannedChangeMessage(change: PlannedChange): MessageInitShape<typeof PlannedChangeSchema> {
-  const { address, resourceType, actions, reason, before, after } = change;
+  const { address, resourceType, actions, reason, before, after, previousAddress, importId, deposed } = change;
   return {
     address,
     resourceType,
     actions,
     reason: reason ?? undefined,
+    previousAddress: previousAddress ?? undefined,
+    importId: importId ?? undefined,
+    deposed: deposed ?? undefined,
     before: before === null ? undefined : jsonObject(before),
     after: after === null ? undefined : jsonObject(after),
   };
 }
 
 export function receiptEntryMessage(entry: ReceiptEntry): MessageInitShape<typeof ReceiptEntrySchema> {
-  const { address, outcome, actions, resourceId, diagnostic, durationMs } = entry;
+  const { address, resourceType, outcome, actions, resourceId, diagnostic, durationMs } = entry;
   return {
     address,
+    resourceType,
     outcome: ResourceOutcome[outcome],
     actions,
     resourceId: resourceId ?? undefined,

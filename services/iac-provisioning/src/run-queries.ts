@@ -1,12 +1,16 @@
+import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
+import { PlannedChangeSchema, ReceiptEntrySchema } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/runs_pb";
 import { RunState as StateCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import { definedEnumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { NotFound } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import { RunState } from "../generated/prisma/client.ts";
 import type { Context } from "./context.ts";
-import { definedEnumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { newestFirst, pageOf } from "./newest-first.ts";
+import { ordinalPage } from "./ordinal-page.ts";
+import { queuePositions } from "./queue-position.ts";
 import { plannedChangeMessage, planSummary, receiptEntryMessage, runMessage } from "./run-message.ts";
 import { unsealed } from "./run-row.ts";
 import { findRun } from "./runs.ts";
@@ -14,7 +18,9 @@ import { findRun } from "./runs.ts";
 export function runQueries({ client }: Context) {
   return {
     async getProvisioningRun({ provisioningRunId }, call) {
-      return { run: runMessage(await findRun(client, principalOf(call).tenantId, provisioningRunId)) };
+      const run = await findRun(client, principalOf(call).tenantId, provisioningRunId);
+      const positions = await queuePositions(client, [run]);
+      return { run: runMessage(run, { queuePosition: positions.get(run.id) }) };
     },
 
     async listProvisioningRuns(request, call) {
@@ -36,31 +42,49 @@ export function runQueries({ client }: Context) {
         take,
       });
       const { page, nextPageToken } = pageOf(rows, take, filter);
-      return { runs: page.map(runMessage), nextPageToken };
+      const positions = await queuePositions(client, page);
+      return { runs: page.map((run) => runMessage(run, { queuePosition: positions.get(run.id) })), nextPageToken };
     },
 
-    async getPlan({ provisioningRunId }, call) {
+    async getPlan({ provisioningRunId, ...request }, call) {
       const run = await findRun(client, principalOf(call).tenantId, provisioningRunId);
       if (!run.plannedAt) throw new NotFound(`run ${run.id} is ${run.state}: it has no plan${because(run.reason)}`);
-      const changes = await client.plannedChange.findMany({ where: { runId: run.id }, orderBy: { ordinal: "asc" } });
-      return {
-        summary: planSummary(run),
-        planDigest: run.planDigest ?? "",
-        changes: changes.map(plannedChangeMessage),
-      };
+      const planDigest = run.planDigest ?? "";
+      const { items, nextPageToken } = await ordinalPage({
+        request,
+        filter: { planOf: run.id, planDigest },
+        schema: PlannedChangeSchema,
+        async read(from, count) {
+          const changes = await client.plannedChange.findMany(numbered(run.id, from, count));
+          return changes.map((change) => create(PlannedChangeSchema, plannedChangeMessage(change)));
+        },
+      });
+      return { summary: planSummary(run), planDigest, changes: items, nextPageToken };
     },
 
-    async getReceipt({ provisioningRunId }, call) {
+    async getReceipt({ provisioningRunId, ...request }, call) {
       const run = await findRun(client, principalOf(call).tenantId, provisioningRunId);
       if (!run.applyingAt && run.state !== "APPLIED") {
         throw new NotFound(
           `run ${run.id} is ${run.state}: it applied nothing, so it has no receipt${because(run.reason)}`,
         );
       }
-      const entries = await client.receiptEntry.findMany({ where: { runId: run.id }, orderBy: { ordinal: "asc" } });
-      return { entries: entries.map(receiptEntryMessage) };
+      const { items, nextPageToken } = await ordinalPage({
+        request,
+        filter: { receiptOf: run.id },
+        schema: ReceiptEntrySchema,
+        async read(from, count) {
+          const entries = await client.receiptEntry.findMany(numbered(run.id, from, count));
+          return entries.map((entry) => create(ReceiptEntrySchema, receiptEntryMessage(entry)));
+        },
+      });
+      return { entries: items, nextPageToken };
     },
   } satisfies Partial<ServiceImpl<typeof IaCProvisioningService>>;
+}
+
+function numbered(runId: string, from: number, count: number) {
+  return { where: { runId, ordinal: { gte: from } }, orderBy: { ordinal: "asc" as const }, take: count };
 }
 
 function because(reason: string | null): string {

@@ -13,10 +13,10 @@ import { command } from "./command.ts";
 import type { Context, Tx } from "./context.ts";
 import { definedEnumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { planRun } from "./plan-run.ts";
+import { queuePositions } from "./queue-position.ts";
 import { runMessage, type RunWithProgram } from "./run-message.ts";
 import { unsealed } from "./run-row.ts";
 import { findSpecification } from "./specifications.ts";
-import { supersedeIfOutdated } from "./supersede-specification.ts";
 
 const { method } = IaCProvisioningService;
 
@@ -31,7 +31,8 @@ export function runRoutes(context: Context) {
         requestedBy: subject,
         ...(request.proposalId !== undefined && { proposalId: request.proposalId }),
       });
-      return { run: runMessage({ ...run, specification }) };
+      const positions = await queuePositions(unit.tx, [run]);
+      return { run: runMessage({ ...run, specification }, { queuePosition: positions.get(run.id) }) };
     }),
 
     cancelProvisioning: command(context, method.cancelProvisioning, async (unit, request, { tenantId, subject }) => {
@@ -53,23 +54,6 @@ export function runRoutes(context: Context) {
       const rejected = await advanceRun(context, unit, run, { type: "reject", at: unit.at, by: subject, reason });
       return { run: runMessage({ ...run, ...rejected }) };
     }),
-
-    resolveIndeterminate: command(
-      context,
-      method.resolveIndeterminate,
-      async (unit, request, { tenantId, subject }) => {
-        const run = await findRun(unit.tx, tenantId, request.provisioningRunId);
-        const { resolution } = request;
-        const resolved = await advanceRun(context, unit, run, {
-          type: "resolve",
-          at: unit.at,
-          by: subject,
-          resolution,
-        });
-        await supersedeIfOutdated(context, unit, run.specificationId);
-        return { run: runMessage({ ...run, ...resolved }) };
-      },
-    ),
   } satisfies Partial<ServiceImpl<typeof IaCProvisioningService>>;
 }
 

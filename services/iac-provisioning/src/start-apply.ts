@@ -36,7 +36,7 @@ export async function startApply(context: Context, { runId, cause }: ExecutorWor
     const plan = openPlan(context, runId, sealedPlan);
     const event = { type: "startApply" as const, at: unit.at, executorId: context.executorId };
     const applying = await advanceRun(context, unit, run, event, { sealedPlan: null });
-    const until = await startLease(unit.tx, applying);
+    const until = await startLease(context, unit.tx, applying);
     unit.after(() => context.arm(EXECUTOR_LOST, until, { runId }));
     return { run: applying, specification, cause, desired: survey.desired, plan, planDigest };
   });

@@ -6,6 +6,8 @@ import type { ServiceName } from "@runtime-cloud/migrations/services";
 
 /** A service in a process of its own. It ends with this process, even when this process is killed. */
 export interface ServiceProcess {
+  /** Undefined when it could not be started. */
+  pid: number | undefined;
   /** Resolves when its `/readyz` says so; rejects when it ends before. */
   ready(): Promise<void>;
   stop(): Promise<void>;
@@ -35,6 +37,7 @@ export function startServiceProcess(
     await ended;
   };
   return {
+    pid: child.pid,
     async ready() {
       await until(`${service} to be ready`, READY_WITHIN_MS, async () => {
         if (child.exitCode !== null) throw new Error(`${service} ended at its start with exit code ${child.exitCode}`);

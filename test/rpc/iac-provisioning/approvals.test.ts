@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { Code } from "@connectrpc/connect";
 import {
   ProvisioningKind,
@@ -146,30 +146,53 @@ test("makes a destructive plan wait anywhere when the specification asks for its
   await client.cancelProvisioning({ provisioningRunId: teardown });
 });
 
-const inProduction: ApprovalQuestion = {
-  kind: "BASELINE",
-  mode: "APPLY",
-  environmentClass: "PRODUCTION",
-  approvalId: null,
-  destructive: false,
-  reviewDestructive: false,
-};
+/** Who waits for an approval: the rule as the documentation has it. */
+const KINDS = ["BASELINE", "PROMOTION", "RECONCILIATION", "POOL_RESIZE", "TEARDOWN"] as const;
+const CLASSES = ["DEVELOPMENT", "TEST", "STAGING", "PRODUCTION"] as const;
+const NO = { approvalId: null, destructive: false, reviewDestructive: false };
+const modeOf = (kind: ApprovalQuestion["kind"]) => (kind === "TEARDOWN" ? "DESTROY" : "APPLY");
 
-test.each([
-  ["a production baseline", {}, true],
-  ["a production reconciliation", { kind: "RECONCILIATION" as const }, true],
-  ["a production teardown", { kind: "TEARDOWN" as const, mode: "DESTROY" as const }, true],
-  ["a production resize", { kind: "POOL_RESIZE" as const }, true],
-  ["a production promotion without its approval", { kind: "PROMOTION" as const }, true],
-  ["a production promotion with its approval", { kind: "PROMOTION" as const, approvalId: "a" }, false],
-  ["a plan only", { mode: "PLAN_ONLY" as const, destructive: true, reviewDestructive: true }, false],
-  ["a staging baseline", { environmentClass: "STAGING" as const }, false],
-  ["a destructive plan that nobody wants reviewed", { environmentClass: "TEST" as const, destructive: true }, false],
-  [
-    "a destructive promotion whose review was asked for, approved or not",
-    { kind: "PROMOTION" as const, approvalId: "a", destructive: true, reviewDestructive: true },
-    true,
-  ],
-])("%s waits for approval: %s", (_name, changes, due) => {
-  expect(approvalDue({ ...inProduction, ...changes })).toBe(due);
+const waits = (environmentClass: (typeof CLASSES)[number], changes: Partial<ApprovalQuestion>) =>
+  KINDS.filter((kind) => approvalDue({ ...NO, kind, mode: modeOf(kind), environmentClass, ...changes }));
+
+describe.each(CLASSES)("in %s", (environmentClass) => {
+  const inProduction = environmentClass === "PRODUCTION";
+  const approved = { approvalId: "a" };
+  const destroys = { destructive: true };
+  const reviewed = { reviewDestructive: true };
+
+  test.each([
+    ["a plan that destroys nothing", {}, inProduction ? KINDS : []],
+    ["one whose run came with an approval", approved, inProduction ? KINDS.filter((kind) => kind !== "PROMOTION") : []],
+    ["a destructive one that nobody wants reviewed", destroys, inProduction ? KINDS : []],
+    ["a destructive one to review", { ...destroys, ...reviewed }, KINDS],
+    ["a destructive one to review that came with an approval", { ...destroys, ...reviewed, ...approved }, KINDS],
+    ["one to review that destroys nothing", reviewed, inProduction ? KINDS : ["TEARDOWN"]],
+    ["any that is only planned", { ...destroys, ...reviewed, mode: "PLAN_ONLY" as const }, []],
+  ])("%s waits for: its kind's approval", (_name, changes, due) => {
+    expect(waits(environmentClass, changes)).toEqual(due);
+  });
+});
+
+test("refreshing what is recorded waits in PRODUCTION only", () => {
+  const refresh = { ...NO, kind: "RECONCILIATION", mode: "REFRESH_ONLY" } as const;
+  expect(CLASSES.filter((environmentClass) => approvalDue({ ...refresh, environmentClass }))).toEqual(["PRODUCTION"]);
+});
+
+test("refuses another request under the key of an approval", async () => {
+  const { provisioningRunId, planDigest } = await waitingRun("t1");
+  const other = await waitingRun("t1");
+  const bob = service.as("t1", "bob");
+  await bob.approveProvisioning({ provisioningRunId, planDigest, idempotencyKey: "once" });
+  const refusal = await refusalOf(
+    bob.approveProvisioning({
+      provisioningRunId: other.provisioningRunId,
+      planDigest: other.planDigest,
+      idempotencyKey: "once",
+    }),
+  );
+  expect(refusal.code).toBe(Code.InvalidArgument);
+  expect(refusal.rawMessage).toContain("idempotencyKey: was used for another request already");
+  expect(await service.state(other.provisioningRunId)).toBe("AWAITING_APPROVAL");
+  await service.work();
 });

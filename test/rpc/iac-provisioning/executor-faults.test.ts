@@ -50,20 +50,34 @@ test("takes over a run whose planner fell silent, and lets that one say nothing 
   expect(executorEpoch).toBe(3);
 });
 
-test("fails a run that takes one planner after the other with it", async () => {
+test("fails a run that takes one planner after the other with it, not one that planners hand back", async () => {
   const environmentId = await service.environment("t1");
   const client = service.as("t1");
   const runId = await plan(client, await declare(client, webService(environmentId)));
-  await service.database.provisioningRun.update({ where: { id: runId }, data: { executorEpoch: 4 } });
-  const gate = gatedEngine(service.context.engines.manifests);
-  service.context.engines = { ...service.context.engines, manifests: gate.engine };
-  const silent = service.execute(runId);
-  await gate.reached;
-  await endLease(runId);
-  await service.runOut("executor-lost");
-  expect(await service.state(runId)).toBe("FAILED");
-  gate.open();
-  await silent;
+  const { manifests } = service.context.engines;
+  const planned = async (end: (stopping: AbortController) => Promise<void>) => {
+    const gate = gatedEngine(manifests);
+    service.context.engines = { ...service.context.engines, manifests: gate.engine };
+    const stopping = new AbortController();
+    const working = service.execute(runId, stopping.signal);
+    await gate.reached;
+    await end(stopping);
+    gate.open();
+    await working.catch(() => undefined);
+    return service.state(runId);
+  };
+  const stop = (stopping: AbortController) => Promise.resolve(stopping.abort(new Error("the worker is stopping")));
+  const lose = async () => {
+    await endLease(runId);
+    await service.runOut("executor-lost");
+  };
+
+  const ends = [stop, stop, lose, lose, stop, lose, lose, stop, lose];
+  const states = [];
+  for (const end of ends) states.push(await planned(end));
+  expect(states).toEqual(ends.map((_, index) => (index < ends.length - 1 ? "QUEUED" : "FAILED")));
+  const { reason } = await service.database.provisioningRun.findUniqueOrThrow({ where: { id: runId } });
+  expect(reason).toBe("EXECUTOR_LOST: 5 executors in turn were lost while they planned it");
 });
 
 test("blocks the environment when an applier fell silent, until an operator has looked", async () => {
@@ -127,5 +141,7 @@ test("fails a run of a program that changed after it was declared", async () => 
   await writeFile(path.join(service.programs, "web-service/1.0.0/templates/extra.yaml"), "kind: Extra\n");
   await service.work();
   const { run } = await client.getProvisioningRun({ provisioningRunId: runId });
-  expect(run?.reason).toBe("SUPERSEDED: the program's content has changed since it was declared");
+  expect(run?.reason).toMatch(
+    /^SUPERSEDED: program web-service@1\.0\.0: its content has changed since it was declared/,
+  );
 });

@@ -42,7 +42,8 @@ function isSame(before: JsonValue | undefined, after: JsonValue | undefined): bo
   return canonicalJson(before) === canonicalJson(after);
 }
 
-function formatPath(keys: Keys): string {
+/** `containers[0].image` for the keys that lead there. */
+export function formatPath(keys: Keys): string {
   return keys.reduce<string>((path, key) => {
     if (typeof key === "number") return `${path}[${key}]`;
     if (!/^[A-Za-z_][A-Za-z0-9_-]*$/.test(key)) return `${path}[${JSON.stringify(key)}]`;

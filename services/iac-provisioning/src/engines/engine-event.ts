@@ -51,6 +51,8 @@ export interface Diagnostic {
   readonly summary: string;
   readonly detail: string;
   readonly address?: string;
+  /** Where in the program, as `main.tf line 12`. */
+  readonly location?: string;
 }
 
 export type ChangeAction = "no-op" | "create" | "read" | "update" | "delete" | "forget";
@@ -60,13 +62,17 @@ export interface PlannedChange {
   readonly resourceType: string;
   /** In the order in which they are done: a replacement is `delete, create` or `create, delete`. */
   readonly actions: readonly ChangeAction[];
-  /** A hint of the engine, from an open set: `replace_because_tainted`, `delete_because_no_resource_config`, … */
+  /** A hint of the engine, from an open set: `replace_because_tainted`, `replace_because_cannot_update: ami`, … */
   readonly actionReason?: string;
   /** Null when there is nothing before or after. Sensitive values are SENSITIVE, values known later UNKNOWN. */
   readonly before: JsonObject | null;
   readonly after: JsonObject | null;
-  /** Where the resource was before a move. */
+  /** Where the resource was before a move. With `no-op` the move is all that is done. */
   readonly previousAddress?: string;
+  /** The provider's id (or its identity, as JSON) of an existing object that is taken in. */
+  readonly importId?: string;
+  /** Its key, for an object that an earlier replacement left behind. Its successor has a change of its own. */
+  readonly deposed?: string;
 }
 
 /** Stands for a value that must not be shown. */

@@ -9,6 +9,7 @@ export function applyFailed(result: ApplyOutcome["result"], failure: EngineFailu
   return { result, outputs: {}, sensitiveOutputs: {}, failure };
 }
 
+/** A create that leaves its predecessor be (`create, forget`) is an add. What is forgotten is neither changed nor deleted. */
 export function summarize(changes: readonly PlannedChange[]): PlanSummary {
   const count = (matches: (actions: readonly ChangeAction[]) => boolean) =>
     changes.filter(({ actions }) => matches(actions)).length;
@@ -28,4 +29,9 @@ export function isDestructive(changes: readonly PlannedChange[]): boolean {
 /** No-ops and reads change nothing in the world. */
 export function changesSomething({ actions }: PlannedChange): boolean {
   return actions.some((action) => action !== "no-op" && action !== "read");
+}
+
+/** What is only moved or taken in counts nowhere, but an apply has to record it. */
+export function changesState(change: PlannedChange): boolean {
+  return changesSomething(change) || change.previousAddress !== undefined || change.importId !== undefined;
 }

@@ -65,7 +65,15 @@ export interface ApplyJob extends EngineJob {
   /** `Planned.artifact` and `Planned.planDigest` of the plan to apply. Secret. */
   readonly artifact: Uint8Array;
   readonly planDigest: string;
+  /** Called with the state, as text, when the state backend didn't take it. Secret. */
+  readonly rescueState: (state: string) => Promise<Rescue>;
 }
+
+/**
+ * `recorded`: the state backend has it now, so that the apply ends as if the engine had written it. `kept`: it is safe,
+ * but the recorded state lacks what was changed, so the apply ends "indeterminate". `reason` says why, for a person.
+ */
+export type Rescue = { readonly result: "recorded" } | { readonly result: "kept"; readonly reason: string };
 
 /** `parameters` and `program` are those of the applied specification, so a declared change is no drift. */
 export type DriftJob = EngineJob;
@@ -77,6 +85,8 @@ export interface ProgramSource {
   readonly programVersion: string;
   /** `sha256:<hex>` of its content. */
   readonly digest: string;
+  /** `none`: the program runs cut off from every network, or not at all. Absent: as `host`. */
+  readonly network?: "host" | "none";
 }
 
 /** One environment's state of one kind, at the service's own http state backend (see state/state-backend.ts). */
@@ -192,17 +202,29 @@ export interface EngineFailure {
 }
 
 /**
- * ENGINE_UNAVAILABLE: no binary. INVALID_PROGRAM: the program or its parameters make no sense to the engine.
- * STATE_LOCKED: another run holds the state's lock. STATE_REFUSED: the state backend is out of reach or refuses the
- * credential. STALE_PLAN: state, engine or plan differ from what was planned. INTERRUPTED and KILLED: by
+ * ENGINE_UNAVAILABLE: no binary. PROVIDER_UNAVAILABLE: a provider that the program wants can't be had. INVALID_PROGRAM:
+ * the program makes no sense to the engine. INVALID_INPUT: a parameter is missing, or the program refuses its value.
+ * INVALID_PLAN: the engine's plan says what this version doesn't know, or leaves something out. STATE_LOCKED: another run holds the state's lock. STATE_REFUSED: the state backend is out of reach or refuses the
+ * credential. STALE_PLAN: state, engine or plan differ from what was planned. STATE_PERSIST_FAILED: what was changed
+ * could not be recorded. LIMIT_EXCEEDED: processor time, a file's size or the number of processes, by the deployment's
+ * settings. OOM_KILLED: memory, the settings' or the machine's. WORK_DIRECTORY_FULL: no space on disk.
+ * SANDBOX_UNAVAILABLE: the program asks for a confinement that can't be had here. INTERRUPTED and KILLED: by
  * EngineSignals. ENGINE_ERROR: anything else that the engine reports, a failing resource above all.
  */
 export type EngineFailureCode =
   | "ENGINE_UNAVAILABLE"
+  | "PROVIDER_UNAVAILABLE"
   | "INVALID_PROGRAM"
+  | "INVALID_INPUT"
+  | "INVALID_PLAN"
   | "STATE_LOCKED"
   | "STATE_REFUSED"
   | "STALE_PLAN"
+  | "STATE_PERSIST_FAILED"
+  | "LIMIT_EXCEEDED"
+  | "OOM_KILLED"
+  | "WORK_DIRECTORY_FULL"
+  | "SANDBOX_UNAVAILABLE"
   | "INTERRUPTED"
   | "KILLED"
   | "ENGINE_ERROR";

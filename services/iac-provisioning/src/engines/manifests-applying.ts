@@ -122,12 +122,16 @@ async function tryToRecord(
 ): Promise<EngineFailure | undefined> {
   const { lineage, serial } = before.identity;
   if (lineage !== "" && sameRecord(parseRecord(before), record)) return undefined;
+  const state = printRecord(lineage === "" ? newId() : lineage, serial + 1, record);
   try {
-    await writeState(job.state, lockId, printRecord(lineage === "" ? newId() : lineage, serial + 1, record));
+    await writeState(job.state, lockId, state);
     return undefined;
   } catch (error) {
     if (!(error instanceof StateRefused)) throw error;
-    return { code: error.code, message: `the files are written, but not recorded: ${error.message}` };
+    const rescue = await job.rescueState(state);
+    if (rescue.result === "recorded") return undefined;
+    const message = `the files are written, but not recorded (${error.message}); the record is salvaged: ${rescue.reason}`;
+    return { code: "STATE_PERSIST_FAILED", message };
   }
 }
 

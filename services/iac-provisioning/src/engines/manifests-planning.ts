@@ -10,6 +10,7 @@ import { observeDirectory } from "./manifests-directory.ts";
 import { parseRecord, sameRecord, type ManifestRecord } from "./manifests-state.ts";
 import { planDigest } from "./plan-digest.ts";
 import { scrubber } from "./scrub.ts";
+import { bounded } from "./shown-change.ts";
 import { readState } from "./state-client.ts";
 
 /** Compares what the program wants with what the directory really holds. Throws what `failureFor` knows. */
@@ -23,7 +24,7 @@ export async function* planManifests(job: PlanJob, engine: EngineVersion): Async
   const world = { desired: rendered.files, observed, recorded: recorded.files };
   const scrub = scrubber([...job.secrets, ...recorded.secrets, job.state.password]);
 
-  const changes = manifestChanges(job.mode, world, scrub);
+  const changes = manifestChanges(job.mode, world, scrub).map(bounded);
   for (const change of changes) yield { type: "change-planned", change };
   stopIfAsked(job.signals);
 

@@ -13,9 +13,14 @@ const CONTROL_CHARACTER = new RegExp("[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u
 /** Text without terminal sequences and control characters (tabs and newlines stay), cut to a bound. */
 export function plainText(text: string, maxLength: number = MAX_LINE_LENGTH): string {
   const plain = text.replace(ANSI_SEQUENCE, "").replace(CONTROL_CHARACTER, "");
-  return plain.length <= maxLength
-    ? plain
-    : `${plain.slice(0, maxLength)}… (${plain.length - maxLength} more characters)`;
+  return wellFormed(
+    plain.length <= maxLength ? plain : `${plain.slice(0, maxLength)}… (${plain.length - maxLength} more characters)`,
+  );
+}
+
+/** Without halves of surrogate pairs, which a cut leaves and no database takes. */
+export function wellFormed(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, "\ufffd");
 }
 
 /** The same on one line: runs of white space become one space. */

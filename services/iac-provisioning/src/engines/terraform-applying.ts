@@ -1,20 +1,25 @@
-import { access, writeFile } from "node:fs/promises";
-import path from "node:path";
-import type { EngineEvent } from "./engine-event.ts";
+import type { Diagnostic, EngineEvent } from "./engine-event.ts";
 import { applyFailed } from "./engine-result.ts";
 import { EngineStopped, KILLED } from "./engine-stopped.ts";
-import type { ApplyJob, ApplyOutcome, EngineFailure } from "./engine.ts";
+import type { ApplyJob, ApplyOutcome } from "./engine.ts";
+import { endedByItself } from "./sandbox-failure.ts";
 import { readState, StateRefused, type StateDocument } from "./state-client.ts";
 import type { TerraformArtifact } from "./terraform-artifact.ts";
 import { init, speak, type CommandEnd } from "./terraform-command.ts";
 import { terraformFailure } from "./terraform-failure.ts";
 import type { TerraformSession } from "./terraform-session.ts";
 import { resourcesDigest, stateOutputs } from "./terraform-state.ts";
+import {
+  type DumpListener,
+  isBookkeeping,
+  listenForDump,
+  readUnwritten,
+  removeUnwritten,
+  saysUnwritten,
+} from "./terraform-unwritten.ts";
 
 /** The environment's queue lets one run in at a time, so a lock that is held is soon free, or orphaned. */
 const LOCK_TIMEOUT = "-lock-timeout=30s";
-/** Where the CLI leaves the state that it could not write to the backend. */
-const UNWRITTEN_STATE_FILE = "errored.tfstate";
 
 /** Throws EngineStopped when somebody wrote the state since the plan was made. */
 export function refuseStale(artifact: TerraformArtifact, { identity }: StateDocument): void {
@@ -29,16 +34,56 @@ export async function* applyTerraform(
   session: TerraformSession<ApplyJob>,
   artifact: TerraformArtifact,
 ): AsyncGenerator<EngineEvent, ApplyOutcome> {
-  await writeFile(session.workspace.planFile, Buffer.from(artifact.plan, "base64"), { mode: 0o600 });
-  yield* init(session);
-  const end = yield* speak(session, ["apply", "-input=false", "-json", LOCK_TIMEOUT, session.workspace.planFile]);
-  if (end.exit.code !== 0) return whatWasDone(session, end);
+  const { workspace } = session;
+  await workspace.writePlan(Buffer.from(artifact.plan, "base64"));
+  if (artifact.needsInit) yield* init(session);
+  const dump = listenForDump();
+  const args = ["apply", "-input=false", "-json", LOCK_TIMEOUT, workspace.planFile];
+  let end: CommandEnd | undefined;
+  try {
+    end = yield* speak(session, args, { hear: dump.hear, outlivesService: true });
+  } finally {
+    if (!end) await rescueUnwritten(session, dump);
+  }
+  if (end.exit.code !== 0) {
+    const rescue = await rescueUnwritten(session, dump);
+    if (rescue?.result === "kept") return unrecorded(session, end, `it is salvaged and not recorded: ${rescue.reason}`);
+    if (!rescue && end.diagnostics.some(saysUnwritten)) return unrecorded(session, end, "it is lost");
+    if (!isAllDone(session, end)) return whatWasDone(session, end);
+  }
 
   for (const refresh of artifact.refreshes) {
     yield { type: "resource-started", ...refresh };
     yield { type: "resource-applied", ...refresh, durationMs: 0 };
   }
   return readOutputs(session);
+}
+
+async function rescueUnwritten({ job, workspace }: TerraformSession<ApplyJob>, dump: DumpListener) {
+  const state = dump.state() ?? (await readUnwritten(workspace.directory));
+  if (state === undefined) return undefined;
+  const rescue = await job.rescueState(state);
+  await removeUnwritten(workspace.directory);
+  return rescue;
+}
+
+/** The state is rescued, or was written, and that is all that the CLI complained of. */
+function isAllDone({ job }: TerraformSession<ApplyJob>, { exit, diagnostics }: CommandEnd): boolean {
+  if (job.signals.kill.aborted || exit.signal !== null) return false;
+  const errors = diagnostics.filter(isError);
+  return errors.length > 0 && errors.every(isBookkeeping);
+}
+
+function unrecorded(
+  { job }: TerraformSession<ApplyJob>,
+  { exit, diagnostics }: CommandEnd,
+  fate: string,
+): ApplyOutcome {
+  const { message } = terraformFailure(exit, diagnostics, job.signals);
+  return applyFailed("indeterminate", {
+    code: "STATE_PERSIST_FAILED",
+    message: `the engine could not write its state (${message}): ${fate}`,
+  });
 }
 
 async function readOutputs({ job, scrub }: TerraformSession<ApplyJob>): Promise<ApplyOutcome> {
@@ -53,9 +98,9 @@ async function readOutputs({ job, scrub }: TerraformSession<ApplyJob>): Promise<
 
 /** The exit code of a failed apply tells nothing about its effects; its steps and the state do. */
 async function whatWasDone(session: TerraformSession<ApplyJob>, end: CommandEnd): Promise<ApplyOutcome> {
-  const failure = terraformFailure(end.exit, end.diagnostics, session.job.signals);
-  if (failure.code === KILLED.code) return applyFailed("indeterminate", failure);
-  if (await isStateUnwritten(session)) return applyFailed("indeterminate", unwritten(failure));
+  const causes = end.diagnostics.filter((diagnostic) => !isBookkeeping(diagnostic));
+  const failure = terraformFailure(end.exit, causes.some(isError) ? causes : end.diagnostics, session.job.signals);
+  if (failure.code === KILLED.code || !endedByItself(end.exit)) return applyFailed("indeterminate", failure);
   try {
     const after = await readState(session.job.state);
     const changed = end.stepsDone > 0 || resourcesDigest(after) !== resourcesDigest(session.state);
@@ -66,13 +111,6 @@ async function whatWasDone(session: TerraformSession<ApplyJob>, end: CommandEnd)
   }
 }
 
-function isStateUnwritten({ workspace }: TerraformSession): Promise<boolean> {
-  return access(path.join(workspace.directory, UNWRITTEN_STATE_FILE)).then(
-    () => true,
-    () => false,
-  );
-}
-
-function unwritten(failure: EngineFailure): EngineFailure {
-  return { ...failure, message: `the state could not be written, so it lacks what was changed: ${failure.message}` };
+function isError({ severity }: Diagnostic): boolean {
+  return severity === "error";
 }

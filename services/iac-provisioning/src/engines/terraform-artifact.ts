@@ -11,6 +11,8 @@ const artifact = z.object({
   refreshes: z.array(z.object({ address: z.string(), action: z.enum(["update", "forget"]) })),
   /** The CLI's plan file, base64. */
   plan: z.string(),
+  /** Whether a work directory must be prepared before the plan can be applied in it. */
+  needsInit: z.boolean(),
   /** Which providers, exactly, the plan was made with. */
   lockFile: z.string().optional(),
 });

@@ -1,15 +1,24 @@
 import type { Diagnostic, EngineEvent } from "./engine-event.ts";
 import { EngineStopped, stopIfAsked } from "./engine-stopped.ts";
+import type { EngineVersion } from "./engine.ts";
+import type { OutputLine } from "./line-splitter.ts";
 import { safeText } from "./plain-text.ts";
+import { programScrubber } from "./program-scrubber.ts";
+import { byteReader } from "./read-output.ts";
 import { run, type Command, type Exit } from "./subprocess.ts";
 import { terraformEnvironment } from "./terraform-environment.ts";
-import { terraformFailure, textDiagnostics } from "./terraform-failure.ts";
+import { terraformFailure } from "./terraform-failure.ts";
 import { terraformMessageReader } from "./terraform-messages.ts";
-import { parseTerraformPlan, type TerraformPlan } from "./terraform-plan-json.ts";
-import type { TerraformSession } from "./terraform-session.ts";
+import { terraformPlanReader, type TerraformPlan } from "./terraform-plan.ts";
+import { sessionScrubber, type TerraformSession } from "./terraform-session.ts";
+import { textDiagnostics } from "./text-diagnostics.ts";
 
-/** `show -json` prints one line; 15,000 resources are about 11 MB. */
-const MAX_PLAN_JSON_LENGTH = 256 * 1024 * 1024;
+/** The CLI's own messages are far shorter. */
+const MAX_MESSAGE_LENGTH = 1024 * 1024;
+/** A state that the CLI prints is one line. */
+const MAX_HEARD_LENGTH = 256 * 1024 * 1024;
+/** Lines that are no messages, kept in case that they tell the only reason of a failure. */
+const MAX_PLAIN_LINES = 500;
 
 export interface CommandEnd {
   readonly exit: Exit;
@@ -18,55 +27,66 @@ export interface CommandEnd {
   readonly stepsDone: number;
 }
 
+export interface SpeakOptions {
+  /** Is given each line as it is, however long. */
+  readonly hear?: (line: OutputLine) => void;
+  /** Whether it has to write its state when this process is killed: see `Command`. */
+  readonly outlivesService?: boolean;
+}
+
 /** Prepares the work directory: backend and providers. Throws EngineStopped. */
 export async function* init(session: TerraformSession): AsyncGenerator<EngineEvent, void> {
-  stopIfAsked(session.job.signals);
+  const json = speaksWhileInit(session.binary.version) ? ["-json"] : [];
   const readonly = session.workspace.hasLockFile ? ["-lockfile=readonly"] : [];
-  const lines: string[] = [];
-  const exit = yield* run(
-    command(session, ["init", "-input=false", "-no-color", ...readonly]),
-    (output): EngineEvent[] => {
-      const line = safeText(output.line.trimEnd(), session.scrub);
-      lines.push(line);
-      return line === "" ? [] : [{ type: "log", level: output.stream === "stderr" ? "warn" : "info", line }];
-    },
-  );
-  succeed(session, exit, textDiagnostics(lines));
+  const { exit, diagnostics } = yield* speak(session, ["init", "-input=false", "-no-color", ...json, ...readonly]);
+  succeed(session, exit, diagnostics);
 }
 
 /** Runs one verb with `-json` and tells what it says as events. Its success is the caller's to judge. */
 export async function* speak(
   session: TerraformSession,
   args: readonly string[],
+  { hear, outlivesService = false }: SpeakOptions = {},
 ): AsyncGenerator<EngineEvent, CommandEnd> {
   stopIfAsked(session.job.signals);
-  const readLine = terraformMessageReader(session.scrub);
+  const readLine = terraformMessageReader(programScrubber(session));
   const diagnostics: Diagnostic[] = [];
+  const plainLines: string[] = [];
   let stepsDone = 0;
-  const exit = yield* run(command(session, args), (output) => {
-    const events = readLine(output);
+  const maxLineLength = hear ? MAX_HEARD_LENGTH : MAX_MESSAGE_LENGTH;
+  const exit = yield* run({ ...command(session, args), maxLineLength, outlivesService }, (output) => {
+    hear?.(output);
+    const { events, isMessage } = readLine({ ...output, line: output.line.slice(0, MAX_MESSAGE_LENGTH) });
     for (const event of events) {
       if (event.type === "diagnostic") diagnostics.push(event.diagnostic);
       if (event.type === "resource-applied") stepsDone += 1;
+      if (event.type === "log" && !isMessage && plainLines.length < MAX_PLAIN_LINES) plainLines.push(event.line);
     }
     return events;
   });
-  return { exit, diagnostics, stepsDone };
+  const told = diagnostics.some(({ severity }) => severity === "error");
+  return { exit, diagnostics: told ? diagnostics : [...diagnostics, ...textDiagnostics(plainLines)], stepsDone };
 }
 
-/** The plan file's content, in memory only. Throws EngineStopped. */
+/** The plan file's content, read as it is printed. Throws EngineStopped. */
 export async function showPlan(session: TerraformSession): Promise<TerraformPlan> {
-  const show = command(session, ["show", "-json", "-no-color", session.workspace.planFile]);
+  const { job, state } = session;
+  const scrub = programScrubber(session);
   const complaints: string[] = [];
-  let json = "";
-  const running = run({ ...show, maxLineLength: MAX_PLAN_JSON_LENGTH }, ({ stream, line }): never[] => {
-    if (stream === "stdout" && line.startsWith("{")) json = line;
-    else complaints.push(safeText(line, session.scrub));
+  const plan = terraformPlanReader();
+  const { stdout, refusal } = byteReader((bytes) => plan.write(bytes));
+  const show = command(session, ["show", "-json", "-no-color", session.workspace.planFile]);
+  const running = run({ ...show, stdout }, ({ line }): never[] => {
+    if (complaints.length < MAX_PLAIN_LINES) complaints.push(safeText(line, scrub));
     return [];
   });
   const { value: exit } = await running.next();
-  succeed(session, exit, textDiagnostics(complaints));
-  return parseTerraformPlan(json);
+  stopIfAsked(job.signals);
+  const diagnostics = textDiagnostics(complaints);
+  // A command whose stdout was closed ends without success too, and what closed it is the reason.
+  if (refusal() !== undefined && diagnostics.length === 0) throw refusal();
+  succeed(session, exit, diagnostics);
+  return plan.end((secrets) => sessionScrubber(job, state, secrets));
 }
 
 /** Throws EngineStopped unless the command ended well. */
@@ -74,12 +94,21 @@ export function succeed({ job }: TerraformSession, exit: Exit, diagnostics: read
   if (exit.code !== 0) throw new EngineStopped(terraformFailure(exit, diagnostics, job.signals));
 }
 
-function command({ binary, workspace, job, extraEnvironment }: TerraformSession, args: readonly string[]): Command {
+/** `init -json` came with Terraform 1.9 and OpenTofu 1.7. */
+function speaksWhileInit({ product, version }: EngineVersion): boolean {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  return major > 1 || minor >= (product === "opentofu" ? 7 : 9);
+}
+
+function command(session: TerraformSession, args: readonly string[]): Command {
+  const { binary, workspace, job, extraEnvironment, sandbox } = session;
   return {
     binary: binary.path,
     args,
     directory: workspace.directory,
     environment: terraformEnvironment(workspace.home, job.state, extraEnvironment),
     signals: job.signals,
+    sandbox,
+    work: workspace.work,
   };
 }

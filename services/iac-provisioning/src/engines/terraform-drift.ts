@@ -1,35 +1,21 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../programs/canonical-json.ts";
+import type { JsonValue } from "../programs/canonical-json.ts";
 import { attributeDifferences } from "./attribute-path.ts";
 import { UNKNOWN, type PlannedChange } from "./engine-event.ts";
 import { changesSomething } from "./engine-result.ts";
-import type { DriftEntry, ObservedResource } from "./engine.ts";
-import { mask } from "./mask.ts";
-import type { TerraformPlan, TerraformStateModule } from "./terraform-plan-json.ts";
-import { projectChange, projectChanges } from "./terraform-plan-projection.ts";
-
-const MAX_SUMMARY_ATTRIBUTES = 32;
-const MAX_SUMMARY_VALUE_LENGTH = 256;
+import type { DriftEntry } from "./engine.ts";
+import { summaryOf } from "./terraform-observed.ts";
+import type { TerraformPlan } from "./terraform-plan.ts";
 
 /**
  * Drift, read off a plan of the applied specification with the applied parameters. Whatever that plan would change has
  * drifted. What else moved outside (`resource_drift`) counts only where a change depends on it: providers report
  * much that no specification speaks of. The exit code of a refresh-only plan tells nothing and is not asked.
  */
-export function terraformDrift(plan: TerraformPlan): DriftEntry[] {
-  const changes = projectChanges(plan).filter(changesSomething);
-  const changing = new Set(changes.map(({ address }) => address));
-  const relevant = new Set(plan.relevant_attributes.map(({ resource }) => resource));
-  const consequential = plan.resource_drift
-    .filter(({ address }) => !changing.has(address) && relevant.has(withoutKeys(address)))
-    .flatMap((drift) =>
-      observedDifferences(projectChange(drift, drift.change.actions.includes("delete") ? ["delete"] : ["update"])),
-    );
-  return [...changes.flatMap(declaredDifferences), ...consequential];
-}
-
-/** The resources of the refreshed state. */
-export function observedResources(plan: TerraformPlan): ObservedResource[] {
-  return resourcesOf(plan.prior_state?.values?.root_module);
+export function terraformDrift({ changes, drift, relevant }: TerraformPlan): DriftEntry[] {
+  const declared = changes.filter(changesSomething);
+  const changing = new Set(declared.map(({ address }) => address));
+  const consequential = drift.filter(({ address }) => !changing.has(address) && relevant.has(withoutKeys(address)));
+  return [...declared.flatMap(declaredDifferences), ...consequential.flatMap(observedDifferences)];
 }
 
 /** A planned change leads from what is observed to what is declared: drift is told the other way round. */
@@ -37,7 +23,7 @@ function declaredDifferences(change: PlannedChange): DriftEntry[] {
   const { actions, before: observed, after: declared } = change;
   if (!observed) return [entry(change, "RESOURCE_MISSING", "", declared, null)];
   if (!declared || actions.includes("forget"))
-    return [entry(change, "RESOURCE_UNMANAGED", "", null, summarize(observed))];
+    return [entry(change, "RESOURCE_UNMANAGED", "", null, summaryOf(observed))];
 
   const differences = attributeDifferences(declared, observed).filter(({ before }) => before !== UNKNOWN);
   if (differences.length === 0) {
@@ -63,27 +49,7 @@ function entry(
   return { address, resourceType, kind, attributePath, before: before ?? null, after: after ?? null };
 }
 
-function resourcesOf(module: TerraformStateModule | undefined): ObservedResource[] {
-  if (!module) return [];
-  const own = module.resources
-    .filter(({ mode }) => mode === "managed")
-    .map(({ address, type, values, sensitive_values }) => {
-      const shown = mask(values, sensitive_values, undefined);
-      const id = isJsonObject(shown) && typeof shown.id === "string" ? shown.id : address;
-      return { address, resourceType: type, id, attributes: isJsonObject(shown) ? summarize(shown) : {} };
-    });
-  return [...own, ...module.child_modules.flatMap(resourcesOf)];
-}
-
-function summarize(attributes: JsonObject): JsonObject {
-  const scalars = Object.entries(attributes).flatMap(([name, value]): [string, JsonValue][] => {
-    if (value === null || typeof value === "object") return [];
-    return [[name, typeof value === "string" ? value.slice(0, MAX_SUMMARY_VALUE_LENGTH) : value]];
-  });
-  return Object.fromEntries(scalars.slice(0, MAX_SUMMARY_ATTRIBUTES));
-}
-
-/** `relevant_attributes` name resources without the keys of their instances. */
+/** `relevant_attributes` name resources without the keys of their instances, and of their modules'. */
 function withoutKeys(address: string): string {
-  return address.replace(/\[[^\]]*\]$/, "");
+  return address.replace(/\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]/g, "");
 }

@@ -1,9 +1,10 @@
-import type { Engine } from "./engine.ts";
+import type { Engine, EngineJob } from "./engine.ts";
 import { applyFailed, refuse } from "./engine-result.ts";
 import { failureFor } from "./engine-stopped.ts";
 import { readState } from "./state-client.ts";
 import { applyTerraform, refuseStale } from "./terraform-applying.ts";
 import { unpackArtifact } from "./terraform-artifact.ts";
+import type { Sandbox } from "./sandbox.ts";
 import { findTerraform, type TerraformBinary, type TerraformLookup } from "./terraform-binary.ts";
 import { observeTerraform } from "./terraform-observing.ts";
 import { planTerraform } from "./terraform-planning.ts";
@@ -11,6 +12,10 @@ import { inSession, type TerraformInstallation } from "./terraform-session.ts";
 
 export interface TerraformSettings extends TerraformLookup {
   readonly extraEnvironment: TerraformInstallation["extraEnvironment"];
+  /** Values of the extra environment that no event or outcome may show. */
+  readonly environmentSecrets?: readonly string[];
+  /** Absent: no limits, and the service's own user. */
+  readonly sandbox?: Sandbox;
 }
 
 /** The OpenTofu or Terraform CLI as an Engine; its state is at the service's own http backend. */
@@ -19,6 +24,11 @@ export function terraformEngine(settings: TerraformSettings): Engine {
   const install = async (): Promise<TerraformInstallation> => ({
     binary: await find(),
     extraEnvironment: settings.extraEnvironment,
+    sandbox: settings.sandbox ?? { searchPath: settings.searchPath },
+  });
+  const discreet = <Job extends EngineJob>(job: Job): Job => ({
+    ...job,
+    secrets: [...job.secrets, ...(settings.environmentSecrets ?? [])],
   });
   return {
     name: "terraform",
@@ -26,7 +36,7 @@ export function terraformEngine(settings: TerraformSettings): Engine {
 
     async *plan(job) {
       try {
-        return yield* inSession(await install(), job, await readState(job.state), undefined, planTerraform);
+        return yield* inSession(await install(), discreet(job), await readState(job.state), undefined, planTerraform);
       } catch (error) {
         return refuse(failureFor(error));
       }
@@ -38,7 +48,7 @@ export function terraformEngine(settings: TerraformSettings): Engine {
         const artifact = unpackArtifact(job, installation.binary.version);
         const state = await readState(job.state);
         refuseStale(artifact, state);
-        return yield* inSession(installation, job, state, artifact.lockFile, (session) =>
+        return yield* inSession(installation, discreet(job), state, artifact.lockFile, (session) =>
           applyTerraform(session, artifact),
         );
       } catch (error) {
@@ -48,7 +58,13 @@ export function terraformEngine(settings: TerraformSettings): Engine {
 
     async *drift(job) {
       try {
-        return yield* inSession(await install(), job, await readState(job.state), undefined, observeTerraform);
+        return yield* inSession(
+          await install(),
+          discreet(job),
+          await readState(job.state),
+          undefined,
+          observeTerraform,
+        );
       } catch (error) {
         return refuse(failureFor(error));
       }

@@ -20,25 +20,41 @@ const message = z.looseObject({
     .optional(),
   diagnostic: z
     .looseObject({
-      severity: z.enum(["error", "warning"]),
+      severity: z.string(),
       summary: z.string(),
       detail: z.string().default(""),
       address: z.string().optional(),
-      range: z.looseObject({}).optional(),
+      // Its `snippet` quotes the program with the values that it works on, and is never shown.
+      range: z
+        .looseObject({ filename: z.string(), start: z.looseObject({ line: z.int() }) })
+        .optional()
+        .catch(undefined),
     })
     .optional(),
 });
 type Message = z.infer<typeof message>;
 
+export interface LineRead {
+  readonly events: readonly EngineEvent[];
+  /** False for a line of another form than `-json` promises: a plain one, or one that was cut. */
+  readonly isMessage: boolean;
+}
+
 /** Reads the CLI's `-json` output, one line at a time, into events. Holds when each resource's step began. */
-export function terraformMessageReader(scrub: Scrubber): (line: OutputLine) => EngineEvent[] {
+export function terraformMessageReader(scrub: Scrubber): (line: OutputLine) => LineRead {
   const startedAt = new Map<string, number>();
   return (output) => {
     const said = parse(output.line);
-    if (!said) return log(output.stream === "stderr" ? "warn" : "info", unreadable(output.line));
+    if (!said) {
+      return { events: log(output.stream === "stderr" ? "warn" : "info", unreadable(output.line)), isMessage: false };
+    }
+    return { events: eventsOf(said), isMessage: true };
+  };
+
+  function eventsOf(said: Message): EngineEvent[] {
     if (said.diagnostic) return [{ type: "diagnostic", diagnostic: diagnosticOf(said.diagnostic) }];
     return [...resourceEvents(said), ...log(levelOf(said), said["@message"])];
-  };
+  }
 
   function resourceEvents({ type, hook, "@timestamp": timestamp }: Message): EngineEvent[] {
     const address = hook?.resource?.addr;
@@ -61,12 +77,13 @@ export function terraformMessageReader(scrub: Scrubber): (line: OutputLine) => E
     }
   }
 
-  function diagnosticOf({ severity, summary, detail, address }: NonNullable<Message["diagnostic"]>): Diagnostic {
+  function diagnosticOf({ severity, summary, detail, address, range }: NonNullable<Message["diagnostic"]>): Diagnostic {
     return {
-      severity,
+      severity: severity === "warning" ? severity : "error",
       summary: safeLine(summary, scrub),
       detail: safeText(detail, scrub, MAX_DETAIL_LENGTH),
       ...(address === undefined ? {} : { address }),
+      ...(range === undefined ? {} : { location: safeLine(`${range.filename} line ${range.start.line}`, scrub) }),
     };
   }
 
@@ -76,8 +93,8 @@ export function terraformMessageReader(scrub: Scrubber): (line: OutputLine) => E
   }
 }
 
-/** `remove` and `noop` are the stream's words for the plan's `forget` and `no-op`. */
-export function changeAction(action: string | undefined): ChangeAction {
+/** `remove` and `noop` are the stream's words for the plan's `forget` and `no-op`. What is new is only told of. */
+function changeAction(action: string | undefined): ChangeAction {
   switch (action) {
     case "create":
     case "read":

@@ -1,72 +1,88 @@
-import { isJsonObject, scalarTexts, type JsonObject, type JsonValue } from "../programs/canonical-json.ts";
-import type { ChangeAction, PlannedChange } from "./engine-event.ts";
-import { mask, sensitiveTexts } from "./mask.ts";
-import { changeAction } from "./terraform-messages.ts";
-import type { TerraformPlan, TerraformResourceChange, TerraformStateModule } from "./terraform-plan-json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../programs/canonical-json.ts";
+import { formatPath } from "./attribute-path.ts";
+import { UNKNOWN, type ChangeAction, type PlannedChange } from "./engine-event.ts";
+import { mask, maskMembers, unionMask } from "./mask.ts";
+import { invalidPlan, type TerraformResourceChange } from "./terraform-plan-json.ts";
 
-/** The plan's changes as they may be shown: an allow-list of fields, with sensitive and unknown values masked. */
-export function projectChanges(plan: TerraformPlan): PlannedChange[] {
-  return plan.resource_changes.map((change) => projectChange(change, change.change.actions.map(changeAction)));
-}
+/** Opened and closed within one command, and recorded nowhere: no change of anything. */
+const EPHEMERAL = "ephemeral";
 
-/** What a refresh-only plan will record: nothing is deleted by it, a resource that is gone is only forgotten. */
-export function projectRefresh(plan: TerraformPlan): PlannedChange[] {
-  return plan.resource_drift.map((change) =>
-    projectChange(change, change.change.actions.includes("delete") ? ["forget"] : ["update"]),
-  );
-}
-
-export function projectChange(
-  { address, type, previous_address, action_reason, change }: TerraformResourceChange,
-  actions: readonly ChangeAction[],
-): PlannedChange {
+/**
+ * A planned change as it may be shown but for secrets that nobody marked: an allow-list of fields, with sensitive and
+ * unknown values masked. What is sensitive on one side of the change is masked on both, for a value that was just
+ * marked as a secret was one before. Undefined for an ephemeral resource.
+ *
+ * Throws EngineStopped for an action that is not known: it could do anything.
+ */
+export function projectChange(planned: TerraformResourceChange): PlannedChange | undefined {
+  const { address, type, previous_address, deposed, change, mode } = planned;
+  if (mode === EPHEMERAL) return undefined;
+  const sensitive = unionMask(change.before_sensitive, change.after_sensitive);
+  const reason = reasonOf(planned);
+  const importId = importIdOf(change.importing);
   return {
     address,
     resourceType: type,
-    actions,
-    before: objectOrNull(mask(change.before, change.before_sensitive, undefined)),
-    after: objectOrNull(mask(change.after, change.after_sensitive, change.after_unknown)),
-    ...(action_reason === undefined ? {} : { actionReason: action_reason }),
+    actions: change.actions.map((action) => plannedAction(action, address)),
+    before: sideOf(change.before, sensitive, undefined),
+    after:
+      change.after_unknown === true
+        ? sideOf(allUnknown(change.before), sensitive, undefined)
+        : sideOf(change.after, sensitive, change.after_unknown),
+    ...(reason === undefined ? {} : { actionReason: reason }),
     ...(previous_address === undefined ? {} : { previousAddress: previous_address }),
+    ...(importId === undefined ? {} : { importId }),
+    ...(deposed === undefined ? {} : { deposed }),
   };
 }
 
-export function changesOutputs(plan: TerraformPlan): boolean {
-  return Object.values(plan.output_changes).some(({ actions }) => actions.some((action) => action !== "no-op"));
+/** What a refresh-only plan will record: nothing is deleted by it, a resource that is gone is only forgotten. */
+export function projectRefresh(drifted: readonly PlannedChange[]): PlannedChange[] {
+  return drifted.map((change) => ({
+    ...change,
+    actions: change.actions.includes("delete") ? ["forget"] : change.actions.includes("no-op") ? ["no-op"] : ["update"],
+  }));
 }
 
-/** Outputs that are known already and not sensitive. */
-export function plannedOutputs(plan: TerraformPlan): JsonObject {
-  return Object.fromEntries(
-    Object.entries(plan.planned_values.outputs).flatMap(([name, { sensitive, value }]): [string, JsonValue][] =>
-      sensitive || value === undefined ? [] : [[name, value]],
-    ),
-  );
+function plannedAction(action: string, address: string): ChangeAction {
+  switch (action) {
+    case "no-op":
+    case "create":
+    case "read":
+    case "update":
+    case "delete":
+    case "forget":
+      return action;
+    default:
+      throw invalidPlan(`${address}: action ${action} is not known to this version, so the plan is refused`);
+  }
 }
 
-/** Every value that the program or its providers mark as sensitive. Secret. */
-export function planSecrets(plan: TerraformPlan): string[] {
-  const variables = Object.entries(plan.configuration.root_module.variables)
-    .filter(([, { sensitive }]) => sensitive)
-    .flatMap(([name]) => scalarTexts(plan.variables[name]?.value));
-  const changes = [
-    ...[...plan.resource_changes, ...plan.resource_drift].map(({ change }) => change),
-    ...Object.values(plan.output_changes),
-  ].flatMap(({ before, after, before_sensitive, after_sensitive }) => [
-    ...sensitiveTexts(before, before_sensitive),
-    ...sensitiveTexts(after, after_sensitive),
-  ]);
-  return [...new Set([...variables, ...changes, ...stateSecrets(plan.prior_state?.values?.root_module)])];
+/** The engine's hint, and what it says forces a replacement: `replace_because_cannot_update: ami`. */
+function reasonOf({ action_reason, change }: TerraformResourceChange): string | undefined {
+  const paths = change.replace_paths.map(formatPath).join(", ");
+  if (action_reason === undefined || paths === "") return action_reason;
+  return `${action_reason}: ${paths}`;
 }
 
-function stateSecrets(module: TerraformStateModule | undefined): string[] {
-  if (!module) return [];
-  return [
-    ...module.resources.flatMap(({ values, sensitive_values }) => sensitiveTexts(values, sensitive_values)),
-    ...module.child_modules.flatMap(stateSecrets),
-  ];
+function importIdOf(importing: TerraformResourceChange["change"]["importing"]): string | undefined {
+  if (!importing) return undefined;
+  if (importing.id !== undefined) return importing.id;
+  return importing.identity === undefined ? UNKNOWN : canonicalJson(importing.identity);
 }
 
-function objectOrNull(value: JsonValue): JsonObject | null {
-  return isJsonObject(value) ? value : null;
+/** An object, however much of it is masked; null only where there is nothing on this side. */
+function sideOf(
+  value: JsonValue | undefined,
+  sensitive: JsonValue | undefined,
+  unknown: JsonValue | undefined,
+): JsonObject | null {
+  if (!isJsonObject(value)) return null;
+  const shown = sensitive === true ? maskMembers(value) : mask(value, sensitive, unknown);
+  return isJsonObject(shown) ? shown : null;
+}
+
+/** All that can be said of an object of which nothing is known: the names that it had before. */
+function allUnknown(before: JsonValue | undefined): JsonObject {
+  return Object.fromEntries(Object.keys(isJsonObject(before) ? before : {}).map((name) => [name, UNKNOWN]));
 }

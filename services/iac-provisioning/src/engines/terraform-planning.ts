@@ -1,22 +1,12 @@
-import { readFile } from "node:fs/promises";
-import path from "node:path";
 import type { EngineEvent, PlannedChange } from "./engine-event.ts";
-import { changesSomething, isDestructive, summarize } from "./engine-result.ts";
-import { EngineStopped } from "./engine-stopped.ts";
+import { changesState, isDestructive, summarize } from "./engine-result.ts";
 import type { EngineMode, Planned, PlanJob } from "./engine.ts";
 import { planDigest } from "./plan-digest.ts";
 import { artifactDigest, packArtifact } from "./terraform-artifact.ts";
 import { init, showPlan, speak, succeed } from "./terraform-command.ts";
-import type { TerraformPlan } from "./terraform-plan-json.ts";
-import {
-  changesOutputs,
-  plannedOutputs,
-  planSecrets,
-  projectChanges,
-  projectRefresh,
-} from "./terraform-plan-projection.ts";
-import { sessionScrubber, type TerraformSession } from "./terraform-session.ts";
-import { LOCK_FILE } from "./terraform-workspace.ts";
+import type { TerraformPlan } from "./terraform-plan.ts";
+import { projectRefresh } from "./terraform-plan-projection.ts";
+import type { TerraformSession } from "./terraform-session.ts";
 
 const MODE_FLAGS: Readonly<Record<EngineMode, readonly string[]>> = {
   APPLY: [],
@@ -29,11 +19,14 @@ export async function* planTerraform(session: TerraformSession<PlanJob>): AsyncG
   const { job, state, binary, workspace } = session;
   yield* init(session);
   const plan = yield* makePlan(session, MODE_FLAGS[job.mode]);
-  const secrets = planSecrets(plan);
-  const changes = shownChanges(session, plan, secrets);
+  const changes = job.mode === "REFRESH_ONLY" ? projectRefresh(plan.drift) : plan.changes;
+  for (const line of plan.failingChecks) yield { type: "log", level: "warn", line };
   for (const change of changes) yield { type: "change-planned", change };
 
-  const planFile = await readFile(workspace.planFile);
+  const planFile = await workspace.readPlan();
+  const lockFile = await workspace.readLockFile();
+  // OpenTofu is prepared anew every time: whether it applies a plan without that isn't known.
+  const needsInit = binary.version.product !== "terraform" || (await workspace.hasInstalled());
   const digest = planDigest(job, binary.version, state.identity, changes, artifactDigest(planFile));
   return {
     result: "planned",
@@ -41,19 +34,20 @@ export async function* planTerraform(session: TerraformSession<PlanJob>): AsyncG
     changes,
     summary: summarize(changes),
     destructive: isDestructive(changes),
-    noChanges: !changes.some(changesSomething) && !changes.some(isMove) && !changesOutputs(plan),
+    noChanges: !changes.some(changesState) && !plan.changesOutputs && !plan.invokesActions,
     planDigest: digest,
     state: state.identity,
-    outputs: sessionScrubber(job, state, secrets).object(plannedOutputs(plan)),
+    outputs: plan.outputs,
     artifact: packArtifact({
       planDigest: digest,
       engine: binary.version,
       state: state.identity,
       refreshes: job.mode === "REFRESH_ONLY" ? changes.flatMap(refreshOf) : [],
       plan: planFile.toString("base64"),
-      ...(await lockFileOf(workspace.directory)),
+      needsInit,
+      ...(lockFile !== undefined && { lockFile }),
     }),
-    sensitiveValues: secrets,
+    sensitiveValues: plan.secrets,
   };
 }
 
@@ -68,34 +62,10 @@ export async function* makePlan(
   const args = ["plan", "-input=false", "-json", "-lock=false", `-out=${session.workspace.planFile}`, ...flags];
   const { exit, diagnostics } = yield* speak(session, args);
   succeed(session, exit, diagnostics);
-  const plan = await showPlan(session);
-  if (plan.errored)
-    throw new EngineStopped({ code: "ENGINE_ERROR", message: "the engine's plan is incomplete by an error" });
-  return plan;
-}
-
-function shownChanges({ job, state }: TerraformSession<PlanJob>, plan: TerraformPlan, secrets: readonly string[]) {
-  const scrub = sessionScrubber(job, state, secrets);
-  const changes = job.mode === "REFRESH_ONLY" ? projectRefresh(plan) : projectChanges(plan);
-  return changes.map((change): PlannedChange => ({
-    ...change,
-    before: change.before && scrub.object(change.before),
-    after: change.after && scrub.object(change.after),
-  }));
+  return showPlan(session);
 }
 
 function refreshOf({ address, actions }: PlannedChange): { address: string; action: "update" | "forget" }[] {
+  if (actions.includes("no-op")) return [];
   return [{ address, action: actions.includes("forget") ? "forget" : "update" }];
-}
-
-function isMove({ previousAddress }: PlannedChange): boolean {
-  return previousAddress !== undefined;
-}
-
-async function lockFileOf(directory: string): Promise<{ lockFile?: string }> {
-  try {
-    return { lockFile: await readFile(path.join(directory, LOCK_FILE), "utf8") };
-  } catch {
-    return {};
-  }
 }

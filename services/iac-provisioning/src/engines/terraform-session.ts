@@ -1,5 +1,7 @@
 import type { EngineEvent } from "./engine-event.ts";
 import type { EngineJob } from "./engine.ts";
+import type { CommandSandbox, Sandbox } from "./sandbox.ts";
+import { closedNetwork, type ClosedNetwork } from "./sandbox-network.ts";
 import { scrubber, type Scrubber } from "./scrub.ts";
 import type { StateDocument } from "./state-client.ts";
 import type { TerraformBinary } from "./terraform-binary.ts";
@@ -12,6 +14,7 @@ export interface TerraformInstallation {
   readonly binary: TerraformBinary;
   /** Variables that reach the CLI and its providers, such as TF_CLI_CONFIG_FILE or a cloud's credentials. */
   readonly extraEnvironment: Readonly<Record<string, string>>;
+  readonly sandbox: Sandbox;
 }
 
 /** One job's CLI: where it runs, what state it starts from, and what must not be said. */
@@ -19,10 +22,14 @@ export interface TerraformSession<Job extends EngineJob = EngineJob> extends Ter
   readonly job: Job;
   readonly state: StateDocument;
   readonly workspace: TerraformWorkspace;
+  readonly sandbox: CommandSandbox;
   readonly scrub: Scrubber;
 }
 
-/** Opens a session, plays a verb in it, and removes its work directory whatever happens. */
+/**
+ * Opens a session, plays a verb in it, and removes its work directory whatever happens. Throws EngineStopped when the
+ * program is to run without a network and this installation can't do that.
+ */
 export async function* inSession<Job extends EngineJob, Outcome>(
   installation: TerraformInstallation,
   job: Job,
@@ -30,12 +37,22 @@ export async function* inSession<Job extends EngineJob, Outcome>(
   lockFile: string | undefined,
   verb: (session: TerraformSession<Job>) => AsyncGenerator<EngineEvent, Outcome>,
 ): AsyncGenerator<EngineEvent, Outcome> {
-  const workspace = await openWorkspace(job, lockFile);
+  const network = await networkFor(installation, job);
   try {
-    return yield* verb({ ...installation, job, state, workspace, scrub: sessionScrubber(job, state) });
+    const sandbox = { ...installation.sandbox, ...(network && { network }) };
+    const workspace = await openWorkspace(job, sandbox.user, lockFile);
+    try {
+      return yield* verb({ ...installation, job, state, workspace, sandbox, scrub: sessionScrubber(job, state) });
+    } finally {
+      await workspace.close();
+    }
   } finally {
-    await workspace.close();
+    network?.close();
   }
+}
+
+async function networkFor({ sandbox }: TerraformInstallation, job: EngineJob): Promise<ClosedNetwork | undefined> {
+  return job.program.network === "none" ? closedNetwork(job.state.address, sandbox.searchPath) : undefined;
 }
 
 /** Hides what the job was told, its credential, what its state holds as sensitive, and what else is known by now. */

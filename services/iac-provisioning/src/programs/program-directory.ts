@@ -1,16 +1,16 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { InvalidProgram, parseProgramDeclaration, PROGRAM_FILE, type ProgramDeclaration } from "./program.ts";
-import { programDigest, readProgramFiles } from "./program-files.ts";
+import { InvalidProgram } from "./program.ts";
+import { type ProgramContent, readProgramContent } from "./program-content.ts";
+import { readProgramFiles } from "./program-files.ts";
 import { hasCode } from "./system-error.ts";
 import { formatProgramVersion, isProgramName, isVersion, parseProgramVersion } from "./program-version.ts";
 
-/** A program that lies under the programs directory; an EngineJob's `program` as it is. */
-export interface Program extends ProgramDeclaration {
+/** A program that lies in a directory; an EngineJob's `program` as it is. */
+export interface Program extends ProgramContent {
   /** `name@version`. */
   readonly programVersion: string;
   readonly directory: string;
-  readonly digest: string;
 }
 
 /**
@@ -22,14 +22,10 @@ export async function loadProgram(programsDirectory: string, programVersion: str
   if (!parsed) return undefined;
   const directory = path.resolve(programsDirectory, parsed.name, parsed.version);
   try {
-    const files = await readProgramFiles(directory);
-    const declaration = files.find((file) => file.path === PROGRAM_FILE);
-    if (!declaration) throw new InvalidProgram(`has no ${PROGRAM_FILE}`);
-    const declared = parseProgramDeclaration(declaration.content.toString("utf8"));
-    return { ...declared, programVersion, directory, digest: programDigest(files) };
+    return { ...readProgramContent(await readProgramFiles(directory)), programVersion, directory };
   } catch (error) {
     if (hasCode(error, "ENOENT", "ENOTDIR")) return undefined;
-    if (error instanceof InvalidProgram) throw new InvalidProgram(`program ${programVersion}: ${error.message}`);
+    if (error instanceof InvalidProgram) throw new InvalidProgram(error.problem, programVersion);
     throw error;
   }
 }

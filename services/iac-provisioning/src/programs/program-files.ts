@@ -5,9 +5,10 @@ import path from "node:path";
 import { InvalidProgram } from "./program.ts";
 
 /** A program is source code: bounds far above any real one. */
-const MAX_FILES = 2000;
-const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
-const MAX_DEPTH = 16;
+export const MAX_FILES = 2000;
+export const MAX_TOTAL_BYTES = 16 * 1024 * 1024;
+/** Steps of a path, the file's own name included. */
+export const MAX_DEPTH = 16;
 
 /** `path` is relative to the program's directory, with forward slashes. */
 export interface ProgramFile {

@@ -1,11 +1,8 @@
-import { isJsonArray, isJsonObject, scalarTexts, type JsonObject, type JsonValue } from "./canonical-json.ts";
+import type { FieldViolation } from "@runtime-cloud/service-kit/errors";
+import { scalarTexts, type JsonObject, type JsonValue } from "./canonical-json.ts";
+import { parameterField, unfitParameters } from "./parameter-bounds.ts";
+import { isOfType, typeName } from "./parameter-type.ts";
 import type { ParameterDeclaration, ProgramDeclaration } from "./program.ts";
-
-/** What is wrong with one field of a request. */
-export interface FieldViolation {
-  readonly field: string;
-  readonly description: string;
-}
 
 export interface ResolvedParameters {
   /** What was given plus the defaults; only to be used when there is no violation. */
@@ -13,21 +10,27 @@ export interface ResolvedParameters {
   readonly violations: readonly FieldViolation[];
 }
 
-/** Holds parameters against a program's declaration and fills in its defaults. */
+/** An answer says only so much: whoever has more wrong has not written it by hand. */
+const MAX_VIOLATIONS = 16;
+const MAX_NAMED = 10;
+
+/** Holds parameters of any origin against a program's declaration and fills in its defaults. */
 export function resolveParameters(program: ProgramDeclaration, given: JsonObject): ResolvedParameters {
+  const unfit = unfitParameters(given);
+  if (unfit.length > 0) return { parameters: {}, violations: unfit.slice(0, MAX_VIOLATIONS) };
+
   const declared = Object.entries(program.parameters);
+  const known = listed(declared.map(([name]) => name));
   const undeclared = Object.keys(given).filter((name) => !Object.hasOwn(program.parameters, name));
   const parameters = Object.fromEntries(declared.flatMap(([name, declaration]) => valueOf(name, declaration, given)));
-  return {
-    parameters,
-    violations: [
-      ...undeclared.map((name) => ({
-        field: `parameters.${name}`,
-        description: `is not a parameter of the program; it takes ${declared.map(([known]) => known).join(", ") || "none"}`,
-      })),
-      ...declared.flatMap(([name, declaration]) => violationsOf(name, declaration, parameters)),
-    ],
-  };
+  const violations = [
+    ...undeclared.map((name) => ({
+      field: parameterField(name),
+      description: `is not a parameter of the program; it takes ${known}`,
+    })),
+    ...declared.flatMap(([name, declaration]) => violationsOf(name, declaration, parameters)),
+  ];
+  return { parameters, violations: violations.slice(0, MAX_VIOLATIONS) };
 }
 
 /** The values of parameters that the program declares as sensitive, as texts to scrub. Secret. */
@@ -47,27 +50,21 @@ export function maskParameters(program: ProgramDeclaration, parameters: JsonObje
   );
 }
 
+function listed(names: readonly string[]): string {
+  const named = names.length > MAX_NAMED ? [...names.slice(0, MAX_NAMED), "…"] : names;
+  return named.join(", ") || "none";
+}
+
 function valueOf(name: string, declaration: ParameterDeclaration, given: JsonObject): [string, JsonValue][] {
   const value = Object.hasOwn(given, name) ? given[name] : declaration.default;
   return value === undefined ? [] : [[name, value]];
 }
 
 function violationsOf(name: string, declaration: ParameterDeclaration, parameters: JsonObject): FieldViolation[] {
-  const field = `parameters.${name}`;
-  const value = parameters[name];
+  const field = parameterField(name);
+  // Asked for its own members only: every object has a `constructor` otherwise.
+  const value = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
   if (value === undefined) return declaration.required ? [{ field, description: "is required" }] : [];
   if (isOfType(value, declaration.type)) return [];
   return [{ field, description: `must be of type ${declaration.type}, not ${typeName(value)}` }];
-}
-
-function isOfType(value: JsonValue, type: ParameterDeclaration["type"]): boolean {
-  if (type === "list") return isJsonArray(value);
-  if (type === "object") return isJsonObject(value);
-  if (type === "integer") return Number.isSafeInteger(value);
-  return typeof value === type;
-}
-
-function typeName(value: JsonValue): string {
-  if (value === null) return "null";
-  return isJsonArray(value) ? "list" : typeof value;
 }

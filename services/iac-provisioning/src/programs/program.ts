@@ -1,6 +1,8 @@
 import { parse } from "yaml";
 import { z } from "zod";
 import type { JsonObject } from "./canonical-json.ts";
+import { jsonProblem } from "./json-bounds.ts";
+import { isOfType, PARAMETER_TYPES, typeName } from "./parameter-type.ts";
 import { messageOf } from "./system-error.ts";
 
 /** The file at a program's root that says what it is. */
@@ -9,17 +11,30 @@ export const PROGRAM_FILE = "program.yaml";
 const MAX_YAML_ALIASES = 50;
 const PARAMETER_NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
 const MAX_DESCRIPTION_LENGTH = 2000;
+/** What a list of programs shows of one. */
+const MAX_DECLARATION_BYTES = 64 * 1024;
 
-const parameterDeclaration = z.strictObject({
-  type: z.enum(["string", "integer", "number", "boolean", "list", "object"]),
-  description: z.string().max(MAX_DESCRIPTION_LENGTH).default(""),
-  required: z.boolean().default(false),
-  sensitive: z.boolean().default(false),
-  default: z.json().optional(),
-});
+const parameterDeclaration = z
+  .strictObject({
+    type: z.enum(PARAMETER_TYPES),
+    description: z.string().max(MAX_DESCRIPTION_LENGTH).default(""),
+    required: z.boolean().default(false),
+    sensitive: z.boolean().default(false),
+    default: z.json().optional(),
+  })
+  .check(({ value: { type, default: value }, issues }) => {
+    if (value === undefined || isOfType(value, type)) return;
+    issues.push({
+      code: "custom",
+      path: ["default"],
+      message: `must be of type ${type}, not ${typeName(value)}`,
+      input: value,
+    });
+  });
 
 const programDeclaration = z.strictObject({
   engine: z.enum(["terraform", "manifests"]),
+  network: z.enum(["host", "none"]).default("host"),
   description: z.string().max(MAX_DESCRIPTION_LENGTH),
   parameters: z.record(z.string().regex(PARAMETER_NAME), parameterDeclaration).default({}),
   outputs: z.record(z.string().regex(PARAMETER_NAME), z.json()).optional(),
@@ -31,6 +46,8 @@ export type ParameterDeclaration = z.infer<typeof parameterDeclaration>;
 /** What program.yaml declares. */
 export interface ProgramDeclaration {
   readonly engine: "terraform" | "manifests";
+  /** What the program's engine can reach; `none` is nothing but its own state. */
+  readonly network: "host" | "none";
   readonly description: string;
   readonly parameters: Readonly<Record<string, ParameterDeclaration>>;
   /** Only for `manifests`, rendered from the parameters; a terraform program declares its outputs in its own code. */
@@ -40,6 +57,13 @@ export interface ProgramDeclaration {
 /** A program whose content makes no sense; the message names the file, the field and what is wanted. */
 export class InvalidProgram extends Error {
   override readonly name = "InvalidProgram";
+  /** The message without the program's own name. */
+  readonly problem: string;
+
+  constructor(problem: string, programVersion?: string) {
+    super(programVersion === undefined ? problem : `program ${programVersion}: ${problem}`);
+    this.problem = problem;
+  }
 }
 
 /** Reads program.yaml. Throws InvalidProgram. */
@@ -55,9 +79,16 @@ export function parseProgramDeclaration(text: string): ProgramDeclaration {
 }
 
 function parseYaml(text: string): unknown {
+  if (Buffer.byteLength(text) > MAX_DECLARATION_BYTES) {
+    throw new InvalidProgram(`${PROGRAM_FILE}: is larger than ${MAX_DECLARATION_BYTES} bytes`);
+  }
   try {
-    return parse(text, { maxAliasCount: MAX_YAML_ALIASES });
+    const parsed: unknown = parse(text, { maxAliasCount: MAX_YAML_ALIASES });
+    const problem = jsonProblem(parsed);
+    if (problem === undefined) return parsed;
+    throw new InvalidProgram(`${PROGRAM_FILE}: ${problem}`);
   } catch (error) {
+    if (error instanceof InvalidProgram) throw error;
     throw new InvalidProgram(`${PROGRAM_FILE}: not YAML: ${messageOf(error)}`);
   }
 }

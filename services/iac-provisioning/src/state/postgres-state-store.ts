@@ -11,6 +11,11 @@ const currentRow = z.object({
 });
 const lockRow = z.object({ id: z.string(), runId: z.string(), epoch: z.int(), info: z.string() });
 
+/** So many versions of a state are kept. */
+const KEPT_VERSIONS = 100;
+/** So many older ones a write removes: more than it adds, so that those of former times go by and by. */
+const REMOVED_AT_ONCE = 10;
+
 /** The StateStore in PostgreSQL. Each verb is one statement, so each is atomic by itself. */
 export function postgresStateStore(db: Queryable): StateStore {
   return {
@@ -91,6 +96,14 @@ const WRITE = `
     WHERE ${OF_KEY} AND lock_id = $8 AND lock_run_id = $9 AND lock_epoch = $10
       AND (lineage IS NULL OR (lineage = $4 AND serial < $5) OR (lineage <> $4 AND removed_at IS NOT NULL))
     RETURNING 1
+  ), outlived AS (
+    DELETE FROM engine_state_version old USING next
+    WHERE ${OF_KEY} AND (old.lineage, old.serial) IN (
+      SELECT lineage, serial FROM engine_state_version
+      WHERE ${OF_KEY}
+      ORDER BY written_at DESC, serial DESC
+      OFFSET ${KEPT_VERSIONS - 1} LIMIT ${REMOVED_AT_ONCE}
+    )
   )
   INSERT INTO engine_state_version
     (tenant_id, environment_id, kind, lineage, serial, digest, sealed, run_id, epoch, written_at)

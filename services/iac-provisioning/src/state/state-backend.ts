@@ -1,24 +1,16 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { z } from "zod";
-import { sha256 } from "../programs/canonical-json.ts";
 import { BodyTooLarge, readBody } from "./request-body.ts";
 import type { SecretBox } from "./secret-box.ts";
 import type { StateCredentials, StateGrant } from "./state-credentials.ts";
-import { formatStateKey } from "./state-key.ts";
 import type { StateLock, StateLockClaim, StateStore, WriteRefusal } from "./state-store.ts";
+import { MAX_LINEAGE_LENGTH, MAX_STATE_BYTES, openState, sealState, stateHead } from "./state-version.ts";
 
 /** Where the backend answers. Which state is meant comes from the credential alone. */
 export const STATE_BACKEND_PATH = "/engine-state";
 
-const MAX_STATE_BYTES = 64 * 1024 * 1024;
 const MAX_LOCK_BYTES = 16 * 1024;
-const MAX_LINEAGE_LENGTH = 128;
-const SEALED_PURPOSE = "engine-state";
 
-const stateHead = z.object({
-  lineage: z.string().min(1).max(MAX_LINEAGE_LENGTH),
-  serial: z.int().nonnegative(),
-});
 const lockHead = z.object({ ID: z.string().min(1).max(MAX_LINEAGE_LENGTH) });
 
 export interface StateBackendContext {
@@ -32,7 +24,8 @@ export interface StateBackendContext {
 /**
  * The `http` state backend that engines speak to: GET, POST, DELETE, LOCK and UNLOCK with basic auth, as Terraform and
  * OpenTofu expect it. 401 without a valid credential, 403 for writing with a read-only one, 423 with the holder's lock
- * when another run holds it, 409 for a write that is not this state's next version or not made under the lock.
+ * when another run holds it, 409 for a write that is not this state's next version or not made under the lock, 413 for a
+ * state that is larger than one may be.
  */
 export function stateBackend(context: StateBackendContext): RequestListener {
   return (request, response) => {
@@ -75,7 +68,7 @@ async function answer(context: StateBackendContext, request: IncomingMessage): P
 async function readState({ store, box }: StateBackendContext, { key }: StateGrant): Promise<Reply> {
   const current = await store.read(key);
   if (!current) return { status: 404, body: "" };
-  return { status: 200, body: box.open(current.sealed, SEALED_PURPOSE, sealContext(key, current)) };
+  return { status: 200, body: openState(box, key, current) };
 }
 
 async function writeState(
@@ -84,12 +77,10 @@ async function writeState(
   lockId: string,
   body: Buffer,
 ): Promise<Reply> {
-  const head = stateHead.safeParse(parseJson(body));
-  if (!head.success) return { status: 400, body: "a state is JSON with a lineage and a serial" };
+  const head = stateHead(body);
+  if (!head) return { status: 400, body: "a state is JSON with a lineage and a serial" };
 
-  const { lineage, serial } = head.data;
-  const sealed = context.box.seal(body, SEALED_PURPOSE, sealContext(grant.key, head.data));
-  const version = { lineage, serial, digest: sha256(body), sealed };
+  const version = sealState(context.box, grant.key, body, head);
   const result = await context.store.write(grant.key, version, claim(grant, lockId));
   return result === "written" ? { status: 200, body: "" } : { status: 409, body: WRITE_REFUSALS[result] };
 }
@@ -117,10 +108,6 @@ function lockReply(holder: StateLock | undefined): Reply {
 
 function claim({ holderId, epoch }: StateGrant, id: string): StateLockClaim {
   return { id, runId: holderId, epoch };
-}
-
-function sealContext(key: StateGrant["key"], { lineage, serial }: { lineage: string; serial: number }): string {
-  return `${formatStateKey(key)} ${lineage} ${serial}`;
 }
 
 function basicAuth(header = ""): { username: string; password: string } {

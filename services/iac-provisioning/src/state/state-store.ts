@@ -1,7 +1,7 @@
 import type { StateKey } from "./state-key.ts";
 
 /**
- * Where engine states live: every version is kept, and one lock a state says which run may write.
+ * Where engine states live: the newest versions of each are kept, and one lock a state says which run may write.
  *
  * Content is opaque and already sealed. All writes go through the lock: a write names the lock it was made under, and
  * is refused when that lock is not, or no longer, held.
@@ -11,7 +11,7 @@ export interface StateStore {
   read(key: StateKey): Promise<StateVersion | undefined>;
   /** Accepts only the same lineage with a higher serial. Writing the current version again is accepted as done. */
   write(key: StateKey, version: StateVersion, lock: StateLockClaim): Promise<"written" | WriteRefusal>;
-  /** Forgets the current version, keeping the history. */
+  /** Forgets the current version, keeping those that were written. */
   remove(key: StateKey, lock: StateLockClaim): Promise<"removed" | "not-locked">;
   /** Takes the lock, also from an older epoch of the same run. Undefined when taken, else who holds it. */
   lock(key: StateKey, lock: StateLock): Promise<StateLock | undefined>;

@@ -1,4 +1,9 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/promotion_pb";
+import type {
+  LogLine,
+  TailProvisioningLogRequestSchema,
+} from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/run_streams_pb";
 import {
   ProvisioningKind,
   ResourceOutcome,
@@ -52,6 +57,16 @@ export async function failureIsToldTruly(stage: Stage, environmentId: string): P
       return entries.find(({ outcome }) => outcome === ResourceOutcome.FAILED)?.address ?? "";
     },
   );
+  await narrator.step("the engine's log says why, and goes on after the last line that was read", async () => {
+    const { provisioningRunId } = run;
+    const lines = await logLines(stage, { provisioningRunId, follow: true });
+    expect(
+      lines.some(({ text }) => text.includes(failing)),
+      `none of its ${lines.length} lines names ${failing}`,
+    );
+    const rest = await logLines(stage, { provisioningRunId, afterNumber: lines.at(-1)?.number ?? 0 });
+    expect(rest.length === 0, `there are ${rest.length} lines more`);
+  });
   await narrator.step(`ProvisioningFailed names ${failing}`, async () => {
     const event = await eventually(
       "ProvisioningFailed",
@@ -59,4 +74,10 @@ export async function failureIsToldTruly(stage: Stage, environmentId: string): P
     );
     expect(JSON.stringify(event.data.reason).includes(failing), `its reason is ${JSON.stringify(event.data.reason)}`);
   });
+}
+
+async function logLines({ provisioning }: Stage, request: MessageInitShape<typeof TailProvisioningLogRequestSchema>) {
+  const lines: LogLine[] = [];
+  for await (const page of provisioning.tailProvisioningLog(request)) lines.push(...page.lines);
+  return lines;
 }

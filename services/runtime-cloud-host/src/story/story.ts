@@ -4,8 +4,9 @@ import { productionWaitsForApproval, stagingGetsItsBaseline } from "./environmen
 import { failureIsToldTruly } from "./failing-program.ts";
 import { promotionReachesProduction } from "./promotion.ts";
 import type { Stage } from "./stage.ts";
+import { releaseIsTakenDown } from "./teardown.ts";
 
-/** The whole loop: desired state, approval, apply, drift, reconciliation, capacity, failure. Throws StoryFailed. */
+/** The whole loop: desired state, approval, apply, drift, reconciliation, capacity, failure, teardown. Throws StoryFailed. */
 export async function playStory(stage: Stage): Promise<void> {
   const staging = await stagingGetsItsBaseline(stage);
   const production = await productionWaitsForApproval(stage);
@@ -13,4 +14,5 @@ export async function playStory(stage: Stage): Promise<void> {
   await driftIsReconciled(stage, release);
   await capacityIsSharedFairly(stage);
   await failureIsToldTruly(stage, staging);
+  await releaseIsTakenDown(stage, release);
 }
