@@ -39,10 +39,18 @@ export interface TestDeployment {
 
 const PAUSE_MS = 60_000;
 
+export interface TestDeployOptions {
+  /** Variables of every service, beside the usual ones. */
+  env?: NodeJS.ProcessEnv;
+  /** Instead of the example that the engine at hand can run. */
+  baselineProgram?: string;
+}
+
 /** Starts `services`; the others can be started later. */
 export async function deploy(
   services: readonly ServiceName[],
   print: (line: string) => void = () => undefined,
+  { env = {}, baselineProgram }: TestDeployOptions = {},
 ): Promise<TestDeployment> {
   const folder = await mkdtemp(join(tmpdir(), "runtime-cloud-deployment-"));
   let server = await startRedis();
@@ -67,9 +75,9 @@ export async function deploy(
   const processes = await deployment({
     infrastructure,
     folders: { issuerFile, targetsDir, workDir: join(folder, "work") },
-    env: {},
+    env,
     queuePrefix: prefix,
-    baselineProgram: programs.baseline,
+    baselineProgram: baselineProgram ?? programs.baseline,
     logLevel: "error",
   });
   const backend = redisBackend({ url: server.url, prefix, logger: silentLogger() });

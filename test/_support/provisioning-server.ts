@@ -1,11 +1,17 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import {
+  type AdoptObservedRequest,
+  AdoptObservedResponseSchema,
   AppliedSpecificationSchema,
   type InspectEnvironmentResponseSchema,
 } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/environments_pb";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
-import type { PlanProvisioningRequest } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/runs_pb";
+import type {
+  GetPlanResponseSchema,
+  PlanProvisioningRequest,
+} from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/runs_pb";
+import { SpecificationSchema } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/specifications_pb";
 import { RunState, SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { tenantHeader } from "@runtime-cloud/service-kit/auth";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
@@ -27,6 +33,14 @@ export interface ProvisioningServer {
   runs: Map<string, { state: RunState; reason?: string }>;
   /** The state that a run has as soon as it is planned. */
   firstState: RunState;
+  /** What GetPlan answers, by run; nothing to do unless set. */
+  plans: Map<string, MessageInitShape<typeof GetPlanResponseSchema>>;
+  /** What AdoptObserved answers; an error is thrown. */
+  adoption: MessageInitShape<typeof AdoptObservedResponseSchema> | ConnectError;
+  /** Every version that was declared by AdoptObserved, once for each idempotency key, and its id. */
+  adopted: { specificationId: string; request: AdoptObservedRequest }[];
+  /** What GetSpecification says that a specification's parameters are. */
+  parameters: JsonObject;
   /** Called while PlanProvisioning is under way, with the run's id. */
   whilePlanning: (runId: string) => Promise<void>;
   /** The headers of the last call. */
@@ -70,6 +84,27 @@ export async function startProvisioning(): Promise<ProvisioningServer> {
             await provisioning.whilePlanning(provisioningRunId);
             return { run: { provisioningRunId, state: RunState.QUEUED } };
           },
+          getPlan({ provisioningRunId }, call) {
+            remember(call);
+            const planDigest = `sha256:${"d".repeat(64)}`;
+            return provisioning.plans.get(provisioningRunId) ?? { planDigest, summary: {}, changes: [] };
+          },
+          adoptObserved(request, call) {
+            remember(call);
+            const { adoption, adopted } = provisioning;
+            if (adoption instanceof ConnectError) throw adoption;
+            const said = create(AdoptObservedResponseSchema, adoption);
+            if (request.dryRun || said.refusals.length > 0) return said;
+            const known = adopted.find((each) => each.request.idempotencyKey === request.idempotencyKey);
+            const specificationId = known?.specificationId ?? uuidv7();
+            if (!known) adopted.push({ specificationId, request });
+            said.specification = create(SpecificationSchema, { specificationId });
+            return said;
+          },
+          getSpecification({ specificationId }, call) {
+            remember(call);
+            return { specification: { specificationId, parameters: provisioning.parameters } };
+          },
           getProvisioningRun({ provisioningRunId }, call) {
             remember(call);
             const run = provisioning.runs.get(provisioningRunId);
@@ -95,6 +130,10 @@ export async function startProvisioning(): Promise<ProvisioningServer> {
     refusal: undefined,
     runs: new Map(),
     firstState: RunState.QUEUED,
+    plans: new Map(),
+    adoption: { parameters: {}, refusals: [] },
+    adopted: [],
+    parameters: {},
     whilePlanning: () => Promise.resolve(),
     headers: { tenant: null, correlationId: null, traceparent: null },
     async down() {

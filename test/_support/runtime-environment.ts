@@ -9,6 +9,8 @@ import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import type { Context } from "@runtime-cloud/runtime-environment/context";
 import { deadlines } from "@runtime-cloud/runtime-environment/deadlines";
 import { inboxHandlers } from "@runtime-cloud/runtime-environment/inbox";
+import { registerObservationMetrics } from "@runtime-cloud/runtime-environment/observation-metrics";
+import { kubernetesAccess } from "@runtime-cloud/runtime-environment/observers/kubernetes-access";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
 import { peer } from "@runtime-cloud/eventing/peer";
 import { routes } from "@runtime-cloud/runtime-environment/routes";
@@ -19,6 +21,7 @@ import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { standardInterceptors } from "@runtime-cloud/service-kit/interceptors";
 import { createLocalIssuer } from "@runtime-cloud/service-kit/local-issuer";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";
+import { Registry } from "prom-client";
 import { PrismaClient } from "../../services/runtime-environment/generated/prisma/client.ts";
 import { testDatabase } from "./database.ts";
 import { type ProvisioningServer, startProvisioning } from "./provisioning-server.ts";
@@ -32,6 +35,8 @@ export interface EnvironmentService {
   provisioning: ProvisioningServer;
   /** Work that the service asked for, as ids of environments. */
   enqueued: string[];
+  /** What the service counts of its looks. */
+  registry: Registry;
   /** The service as a tenant's operator calls it, with every scope. */
   as(tenantId: string): EnvironmentClient;
   /** What a tenant's changes announced so far, in order: names of events beside their fields. */
@@ -62,9 +67,13 @@ export async function startEnvironments(): Promise<EnvironmentService> {
     SUBSCRIBERS: "RuntimeEnvironmentService",
     PROVISIONING_URL: provisioningServer.url,
     SERVICE_TOKEN: "test",
+    HTTP_OBSERVER_LOOPBACK: "allow",
   });
   const provisioning = peer(IaCProvisioningService, given.PROVISIONING_URL, given);
   const enqueued: string[] = [];
+  const registry = new Registry();
+  const onChange = async (id: string) => void enqueued.push(id);
+  const kubernetes = kubernetesAccess({ settings: given, logger, onChange });
   const context: Context = {
     client: opened.client,
     pool: opened.pool,
@@ -76,6 +85,8 @@ export async function startEnvironments(): Promise<EnvironmentService> {
     arm: () => Promise.resolve(),
     enqueue: async (_queue, id) => void enqueued.push(id),
     provisioning,
+    kubernetes,
+    measures: registerObservationMetrics(registry),
   };
   const issuer = await createLocalIssuer();
   const interceptors = standardInterceptors({ logger, verifier: issuer.verifier });
@@ -94,6 +105,7 @@ export async function startEnvironments(): Promise<EnvironmentService> {
     database: opened.client,
     provisioning: provisioningServer,
     enqueued,
+    registry,
     as(tenantId) {
       const transport = { interceptors: [authorized(tenantId)] };
       return createClient(
@@ -127,6 +139,7 @@ export async function startEnvironments(): Promise<EnvironmentService> {
       return ended;
     },
     async close() {
+      await kubernetes.close();
       provisioning.close();
       await provisioningServer.down();
       await opened.close();

@@ -169,7 +169,7 @@ async function askEverything(environmentId: string): Promise<void> {
       operator.getReceipt({ provisioningRunId }),
       operator.getRecoveryManifest({ provisioningRunId }),
       all(operator.tailProvisioningLog({ provisioningRunId })),
-      all(operator.watchProvisioningRun({ provisioningRunId })),
+      firstOf((options) => operator.watchProvisioningRun({ provisioningRunId }, options)),
     );
   }
   for (const call of await Promise.allSettled(calls)) {
@@ -177,6 +177,16 @@ async function askEverything(environmentId: string): Promise<void> {
     answers.push(JSON.stringify(answer, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)));
   }
   expect(answers.join("").length).toBeGreaterThan(10_000);
+}
+
+/** A watch of a run that waits for somebody goes on. */
+async function firstOf<T>(watch: (options: { signal: AbortSignal }) => AsyncIterable<T>): Promise<T | undefined> {
+  const leave = new AbortController();
+  for await (const message of watch({ signal: leave.signal })) {
+    leave.abort();
+    return message;
+  }
+  return undefined;
 }
 
 async function all<T>(stream: AsyncIterable<T>): Promise<T[]> {

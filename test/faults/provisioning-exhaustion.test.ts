@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmdirSync } from "node:fs";
-import { open, rm } from "node:fs/promises";
+import { open, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
@@ -18,6 +18,8 @@ const FLOOD_BYTES = 100 * MEGABYTE;
 /** What the service may take beside what it had: much less than what is printed. */
 const MAX_GROWTH_BYTES = 250 * MEGABYTE;
 const MAX_LOG_BYTES = 20 * MEGABYTE;
+const LINE_LENGTH = 1_000;
+const ENGINE = "flooding-terraform";
 const CHUNK = Buffer.alloc(64 * 1024);
 
 /** Only root may mount, and not everywhere. */
@@ -30,11 +32,12 @@ let runs: ProvisioningRuns;
 beforeAll(async () => {
   deployment = await deployProvisioning({
     role: "api",
-    prepare: async ({ work }) => {
+    prepare: async ({ work, signals }) => {
       if (mayMount) mount(work);
+      await writeFile(join(signals, ENGINE), floodingEngine(signals), { mode: 0o755 });
     },
   });
-  service = await deployment.start("executor");
+  service = await deployment.start("executor", { IAC_ENGINE_BIN: join(deployment.folders.signals, ENGINE) });
   runs = runsOf(deployment);
 }, START_MS);
 afterAll(async () => {
@@ -76,21 +79,15 @@ afterAll(async () => {
 );
 
 test(
-  "a provisioner that prints 100 MB floods neither the log nor the service's memory",
+  "an engine that prints 100 MB floods neither the log nor the service's memory",
   async () => {
     const environmentId = await deployment.environment();
+    await Promise.all([runs.open("flood"), runs.open("flooding")]);
     const before = service.peakMemory();
-    const flooding = await runs.plan({
-      environmentId,
-      program: "flooding",
-      parameters: { bytes: FLOOD_BYTES, token: deployment.token },
-    });
+    const flooding = await runs.plan(runs.steps(environmentId, "flooding"));
     await runs.reaches(flooding, "APPLIED");
     expect(service.peakMemory() - before).toBeLessThan(MAX_GROWTH_BYTES);
-    expect(await runs.receipt(flooding)).toEqual({
-      "terraform_data.flood": "APPLIED",
-      "terraform_data.after": "APPLIED",
-    });
+    expect(Object.values(await runs.receipt(flooding))).toEqual(["APPLIED", "APPLIED", "APPLIED"]);
     const { rows } = await deployment.database.query<{ bytes: number; cuts: number; end: boolean }>(LOG, [flooding]);
     const [log] = rows;
     expect(log?.bytes).toBeGreaterThan(MEGABYTE);
@@ -125,6 +122,26 @@ function filler(): string {
   return join(deployment.folders.work, "filler");
 }
 
+/**
+ * The real engine, which says much before it applies while the file `flood` is there: what a provisioner prints, as
+ * the engine passes it on, and many times faster.
+ */
+function floodingEngine(signals: string): string {
+  const output = "x".repeat(LINE_LENGTH);
+  const line = JSON.stringify({
+    "@level": "info",
+    "@message": `terraform_data.second: (local-exec): ${output}`,
+    "@module": "terraform.ui",
+    "@timestamp": "2026-01-01T00:00:00.000000Z",
+    hook: { resource: { addr: "terraform_data.second" }, provisioner: "local-exec", output },
+    type: "provision_progress",
+  });
+  return `#!/bin/sh
+if [ "$1" = apply ] && [ -e '${signals}/flood' ]; then yes '${line}' | head -c ${FLOOD_BYTES}; echo; fi
+exec terraform "$@"
+`;
+}
+
 function mount(directory: string): void {
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${DISK_BYTES},mode=755`, "tmpfs", directory], { stdio: "ignore" });
 }
@@ -144,5 +161,5 @@ function canMount(): boolean {
 
 const LOG = `
   SELECT sum(octet_length(text))::int AS bytes, count(*) FILTER (WHERE text LIKE '%log is cut here%')::int AS cuts,
-    bool_or(text LIKE '%terraform_data.after: Creation complete%') AS end
+    bool_or(text LIKE '%terraform_data.third: Creation complete%') AS end
   FROM run_log_line WHERE run_id = $1`;

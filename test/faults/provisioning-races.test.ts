@@ -10,9 +10,10 @@ import { secretsLeftIn } from "../_support/provisioning-secrets.ts";
 const START_MS = 120_000;
 const TEST_MS = 300_000;
 const WITHIN_MS = 120_000;
-const EXECUTORS = 2;
-/** Jobs that they work on at once. */
+/** As many jobs as two executors work on at once. */
 const SLOTS = 4;
+/** More than one executor works on. */
+const BOTH = 3;
 
 let deployment: ProvisioningDeployment;
 let runs: ProvisioningRuns;
@@ -95,7 +96,7 @@ async function heldAtTheStart(environmentId: string): Promise<() => Promise<void
   return async () => {
     await until("both to wait for the environment", WITHIN_MS, async () => {
       const { rows } = await deployment.database.query<{ count: number }>(WAITING);
-      return (rows[0]?.count ?? 0) >= EXECUTORS || undefined;
+      return (rows[0]?.count ?? 0) >= BOTH || undefined;
     });
     await holder.query("ROLLBACK");
     holder.release();
@@ -124,4 +125,4 @@ async function begun(gate: string): Promise<number> {
 
 const WAITING = `
   SELECT count(*)::int AS count FROM pg_stat_activity
-  WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM environment%FOR UPDATE%'`;
+  WHERE datname = current_database() AND wait_event_type = 'Lock'`;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { compiled } from "@runtime-cloud/state-machines/compiled";
-import { decide } from "@runtime-cloud/state-machines/decide";
+import { compiled, compiledBeginning } from "@runtime-cloud/state-machines/compiled";
+import { decide, initiate } from "@runtime-cloud/state-machines/decide";
 import { setup } from "xstate";
 import { explore } from "./explore.ts";
 import { samples } from "./samples.ts";
@@ -11,6 +11,11 @@ describe.each(samples.map((sample) => ({ name: sample.machine.id, sample })))("$
     for (const { row, event } of explore(sample)) {
       expect(decideCompiled(row, event)).toEqual(decide(sample.machine, row, event));
     }
+  });
+
+  test("begins compiled as it does by itself", () => {
+    const begin = compiledBeginning(sample.machine);
+    for (const row of sample.rows) expect(begin(row)).toEqual(initiate(sample.machine, row));
   });
 });
 

@@ -50,7 +50,9 @@ describe("one cleartext port", () => {
   });
 
   test("says in JSON what an error detail inside an answer is", async () => {
-    const detail = create(BadRequestSchema, { fieldViolations: [{ field: "units", description: "must be 1 or more" }] });
+    const detail = create(BadRequestSchema, {
+      fieldViolations: [{ field: "units", description: "must be 1 or more" }],
+    });
     const problem = anyPack(BadRequestSchema, detail);
     const other = await startProbe({ graceMs: 500, handlers: { ask: () => ({ problem }) } });
     const response = await fetch(`${other.server.url}/probe.v1.ProbeService/Ask`, {

@@ -41,8 +41,8 @@ const OWNED = [
   },
   {
     packages: "node:http|node:https",
-    // Terraform and OpenTofu keep their state by an HTTP protocol of their own.
-    owners: ["libs/service-kit", "services/iac-provisioning"],
+    // Terraform and OpenTofu keep their state by an HTTP protocol of their own; observers ask what speaks theirs.
+    owners: ["libs/service-kit", "services/iac-provisioning", "services/runtime-environment"],
     message: "Only service-kit knows HTTP: add what is needed there.",
   },
   {

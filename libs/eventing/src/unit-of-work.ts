@@ -38,8 +38,9 @@ export function unitOfWork<Tx, T>(
   context: UnitContext<Tx>,
   cause: Cause,
   work: (unit: Unit<Tx>) => Promise<T>,
+  options?: TransactOptions,
 ): Promise<T> {
-  return unitsOfWork(context, (_tx, unit) => work(unit(cause)));
+  return unitsOfWork(context, (_tx, unit) => work(unit(cause)), options);
 }
 
 /** Like {@link unitOfWork}, for work with several causes in one transaction: all of it is committed, or none. */

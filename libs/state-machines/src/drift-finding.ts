@@ -13,13 +13,15 @@ export interface FindingColumns {
   proposalId: string | null;
   suppressedReason: string | null;
   suppressedUntil: Date | null;
+  /** The rule that silences it; null when somebody did by hand. */
+  suppressionRuleId: string | null;
   resolvedAt: Date | null;
 }
 
 export type FindingEvent =
   | { type: "propose"; proposalId: string }
   | { type: "reopen" }
-  | { type: "suppress"; reason: string; until: Date }
+  | { type: "suppress"; reason: string; until: Date; ruleId: string | null }
   | { type: "unsuppress" }
   | { type: "expire"; at: Date }
   | { type: "resolve"; at: Date };
@@ -52,18 +54,24 @@ const recordProposal = finding.assign({
 });
 const recordSuppression = finding.assign(({ event }) => {
   assertEvent(event, "suppress");
-  return { suppressedReason: event.reason, suppressedUntil: event.until };
+  return { suppressedReason: event.reason, suppressedUntil: event.until, suppressionRuleId: event.ruleId };
 });
-const clearSuppression = finding.assign({ suppressedReason: null, suppressedUntil: null });
+const clearSuppression = finding.assign({ suppressedReason: null, suppressedUntil: null, suppressionRuleId: null });
 const recordResolution = finding.assign(({ event }) => {
   assertEvent(event, "resolve");
   return { resolvedAt: event.at };
 });
 const resolve = { target: "RESOLVED" as const, actions: recordResolution };
 
-/** One drifted fact. Seeing it again counts it and announces nothing. */
+const suppress = { target: "SUPPRESSED" as const, actions: recordSuppression };
+
+/**
+ * One drifted fact. Seeing it again counts it and announces nothing. One that a rule silences from the first is born
+ * suppressed.
+ */
 export const driftFinding = finding.createMachine({
   id: "DriftFinding",
+  meta: { bornBy: ["suppress"] },
   context: ({ input }) => input,
   initial: "OPEN",
   states: {
@@ -72,7 +80,7 @@ export const driftFinding = finding.createMachine({
       entry: announceDrift,
       on: {
         propose: { target: "PROPOSED", actions: recordProposal },
-        suppress: { target: "SUPPRESSED", actions: recordSuppression },
+        suppress,
         resolve,
       },
     },
@@ -85,8 +93,9 @@ export const driftFinding = finding.createMachine({
       },
     },
     SUPPRESSED: {
-      description: "Silenced for a reason until an instant.",
+      description: "Silenced for a reason until an instant, by hand or by a rule.",
       on: {
+        suppress: { actions: recordSuppression },
         unsuppress: { target: "OPEN", actions: clearSuppression },
         expire: { guard: { type: "isDue", params: ({ event }) => event }, target: "OPEN", actions: clearSuppression },
         resolve,

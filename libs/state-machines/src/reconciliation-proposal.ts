@@ -19,16 +19,24 @@ export interface ProposalColumns {
   decidedBy: string | null;
   decidedAt: Date | null;
   reason: string | null;
+  previewState: "PENDING" | "READY" | "FAILED";
+  planDigest: string | null;
+  /** The version that was declared to adopt what was observed. */
+  adoptedId: string | null;
+  supersededBy: string | null;
 }
 
 export type ProposalEvent =
+  | { type: "preview"; planDigest: string; destructive: boolean; digest: string }
+  | { type: "failPreview" }
   | { type: "accept"; at: Date; by: string; digest: string; reason: string | null }
   | { type: "reject"; at: Date; by: string; digest: string; reason: string | null }
+  | { type: "adopt"; adoptedId: string }
   | { type: "planRun"; provisioningRunId: string }
   | { type: "complete" }
   | { type: "fail"; reason: string }
   | { type: "expire"; at: Date }
-  | { type: "supersede" }
+  | { type: "supersede"; by?: string }
   | { type: "lapse" };
 
 const proposal = setup({
@@ -42,6 +50,9 @@ const proposal = setup({
     reviewedThisProposal: ({ context }, { at, digest }: { at: Date; digest: string }) =>
       digest === context.digest && at < context.expiresAt,
     isDue: ({ context }, { at }: { at: Date }) => at >= context.expiresAt,
+    awaitsPreview: ({ context }) => context.previewState === "PENDING",
+    adopts: ({ context }) => context.direction === "ADOPT_OBSERVED" && context.adoptedId === null,
+    hasWhatItRuns: ({ context }) => context.direction !== "ADOPT_OBSERVED" || context.adoptedId !== null,
   },
 });
 
@@ -72,6 +83,20 @@ const recordDecision = proposal.assign(({ event }) => {
   assertEvent(event, ["accept", "reject"]);
   return { decidedBy: event.by, decidedAt: event.at, reason: event.reason };
 });
+const recordPreview = proposal.assign(({ event }) => {
+  assertEvent(event, "preview");
+  const { planDigest, destructive, digest } = event;
+  return { previewState: "READY" as const, planDigest, destructive, digest };
+});
+const recordPreviewFailure = proposal.assign({ previewState: "FAILED" as const });
+const recordAdoption = proposal.assign(({ event }) => {
+  assertEvent(event, "adopt");
+  return { adoptedId: event.adoptedId };
+});
+const recordSuccessor = proposal.assign(({ event }) => {
+  assertEvent(event, "supersede");
+  return { supersededBy: event.by ?? null };
+});
 const recordRun = proposal.assign(({ event }) => {
   assertEvent(event, "planRun");
   return { provisioningRunId: event.provisioningRunId };
@@ -92,20 +117,24 @@ export const reconciliationProposal = proposal.createMachine({
   initial: "PROPOSED",
   states: {
     PROPOSED: {
-      description: "An operator decides on its digest.",
+      description: "An operator decides on its digest, which moves once when the preview's plan is there.",
       entry: announceProposed,
       on: {
+        preview: { guard: "awaitsPreview", actions: recordPreview },
+        failPreview: { guard: "awaitsPreview", actions: recordPreviewFailure },
         accept: { guard: reviewed, target: "ACCEPTING", actions: recordDecision },
         reject: { guard: reviewed, target: "REJECTED", actions: [recordDecision, announceDecided("REJECTED")] },
         expire: { guard: { type: "isDue", params: ({ event }) => event }, target: "EXPIRED" },
-        supersede: "SUPERSEDED",
+        supersede: { target: "SUPERSEDED", actions: recordSuccessor },
         lapse: "OBSOLETE",
       },
     },
     ACCEPTING: {
-      description: "Accepted; the service asks IaCProvisioningService for the run until it answers.",
+      description:
+        "Accepted; the service asks IaCProvisioningService for the version to adopt, if any, and the run until it answers.",
       on: {
-        planRun: { target: "ACCEPTED", actions: [recordRun, announceDecided("ACCEPTED")] },
+        adopt: { guard: "adopts", actions: recordAdoption },
+        planRun: { guard: "hasWhatItRuns", target: "ACCEPTED", actions: [recordRun, announceDecided("ACCEPTED")] },
         fail: { target: "FAILED", actions: recordFailure },
       },
     },

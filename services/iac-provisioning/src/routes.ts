@@ -1,5 +1,6 @@
 import type { ConnectRouter } from "@connectrpc/connect";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
+import { adoptionRoutes } from "./adopt-observed.ts";
 import type { Context } from "./context.ts";
 import { inspectionRoutes } from "./inspect-environment.ts";
 import { programQueries } from "./program-queries.ts";
@@ -22,6 +23,7 @@ export function routes(context: Context) {
       ...recoveryRoutes(context),
       ...runStreams(context),
       ...inspectionRoutes(context),
+      ...adoptionRoutes(context),
       ...publishingRoutes(context),
       ...programQueries(context),
     });

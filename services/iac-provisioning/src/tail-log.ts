@@ -5,7 +5,7 @@ import { watcherLimit } from "@runtime-cloud/eventing/event-log/watcher-limit";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import type { Context } from "./context.ts";
 import { isAtRest } from "./run-end.ts";
-import type { NewsWanted, RunNews } from "./run-news.ts";
+import type { RunNews, RunNewsWanted } from "./run-news.ts";
 import { findRun } from "./runs.ts";
 
 /** Of one page; a message may have 4 MiB. */
@@ -56,8 +56,8 @@ interface Line {
   at: Date;
 }
 
-function linesOrRest(runId: string, after: number): NewsWanted {
-  return { runId, progress: false, isNews: ({ lastLine, state }) => lastLine > after || isAtRest(state) };
+function linesOrRest(id: string, after: number): RunNewsWanted {
+  return { id, progress: false, isNews: ({ lastLine, state }) => lastLine > after || isAtRest(state) };
 }
 
 /** The lines that are there, none of the pages empty. */

@@ -29,7 +29,7 @@ export function watchRun(
       let shown = await snapshot(client, await findRun(client, tenantId, provisioningRunId));
       yield messageOf(shown);
       while (!isOver(shown.run.state)) {
-        const wanted = { runId: shown.run.id, progress: true, isNews: isNewsAfter(shown) };
+        const wanted = { id: shown.run.id, progress: true, isNews: isNewsAfter(shown) };
         const glimpse = await news.next(wanted, call.signal);
         if (!glimpse) return;
         shown = await follow(client, shown, glimpse);

@@ -45,6 +45,7 @@ export function localVariables(service: ServiceName, local: LocalSettings): Node
     WORK_DIR: local.folders.workDir,
     BASELINE_PROGRAM: local.baselineProgram,
     STATE_ENCRYPTION_KEYS: stateEncryptionKey(),
+    HTTP_OBSERVER_LOOPBACK: "allow",
     ...env,
     ...local.infrastructure.queues,
     DATABASE_URL: local.infrastructure.databaseUrls[service],

@@ -1,25 +1,18 @@
-import { Code, ConnectError } from "@connectrpc/connect";
-import { ProvisioningKind, RunMode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import { ConnectError } from "@connectrpc/connect";
 import { type Cause, deadlineCause } from "@runtime-cloud/eventing/cause";
 import { continuedCause } from "@runtime-cloud/eventing/continued-cause";
+import { callFor } from "@runtime-cloud/eventing/peer";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { reconciliationProposal } from "@runtime-cloud/state-machines/reconciliation-proposal";
 import type { Proposal } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { transactionNow, secondsAfter } from "@runtime-cloud/eventing/database-clock";
+import { FIRST_ASK_SECONDS, LONGEST_PAUSE_SECONDS } from "./next-ask.ts";
 import type { Look } from "./observers/observer.ts";
-import { advanceProposal, endProposal, endWithoutEffect, lockProposal } from "./proposal-transitions.ts";
-import { callFor } from "@runtime-cloud/eventing/peer";
+import { isFinalRefusal } from "./peer-refusal.ts";
+import { planAccepted } from "./plan-accepted.ts";
+import { endProposal, endWithoutEffect, lockProposal } from "./proposal-transitions.ts";
 import { endOf, type RunEnd } from "./run-end.ts";
 import { lookSoon } from "./schedule.ts";
-
-const FIRST_ASK_SECONDS = 5;
-const LONGEST_PAUSE_SECONDS = 300;
-
-/** When to ask again after `asks` times: pauses double up to five minutes. */
-export function nextAsk(at: Date, asks: number): Date {
-  return secondsAfter(at, Math.min(FIRST_ASK_SECONDS * 2 ** asks, LONGEST_PAUSE_SECONDS));
-}
 
 /** How many proposals one claim takes: their questions are asked side by side. */
 const CLAIMED_AT_ONCE = 10;
@@ -47,39 +40,22 @@ interface DueProposal {
 }
 
 /**
- * Takes an accepted proposal further: has its run planned, then learns how the run went. Events tell that sooner; this
- * finds what came before the run was known here, and a cancelled run, which no event tells. When IaCProvisioningService
- * doesn't answer, the proposal stays as it is and is asked for again.
+ * Takes an accepted proposal further: has its version declared where it adopts what is there, and its run planned, then
+ * learns how the run went. Events tell that sooner; this finds what came before the run was known here, and a cancelled
+ * run, which no event tells. When IaCProvisioningService doesn't answer, the proposal stays as it is and is asked for
+ * again.
  */
 export async function followUp(context: Context, id: string, look: Look): Promise<void> {
   const proposal = await context.client.proposal.findUnique({ where: { id } });
   if (!proposal) return;
   try {
-    const accepted = proposal.state === "ACCEPTING" ? await planRun(context, proposal, look) : proposal;
+    const accepted = proposal.state === "ACCEPTING" ? await planAccepted(context, proposal, look) : proposal;
     if (accepted.state === "ACCEPTED") await checkRun(context, accepted, look);
   } catch (err) {
     if (!(err instanceof ConnectError)) throw err;
-    if (refusals.has(err.code)) await fail(context, proposal, look, err.rawMessage);
+    if (isFinalRefusal(err)) await fail(context, proposal, look, err.rawMessage);
     else context.logger.warn({ err, proposalId: id }, "no answer about an accepted proposal; it is asked for again");
   }
-}
-
-/** Answers that asking again won't change. */
-const refusals: ReadonlySet<Code> = new Set([Code.FailedPrecondition, Code.NotFound, Code.InvalidArgument]);
-
-async function planRun(context: Context, { id, tenantId, ...proposal }: Proposal, look: Look): Promise<Proposal> {
-  const { specificationId, direction } = proposal;
-  const mode = direction === "REFRESH_STATE" ? RunMode.REFRESH_ONLY : RunMode.APPLY;
-  const request = { specificationId, kind: ProvisioningKind.RECONCILIATION, mode, proposalId: id, idempotencyKey: id };
-  const { run } = await context.provisioning.rpc.planProvisioning(request, callFor(tenantId, look.cause, look));
-  if (!run) throw new ConnectError("PlanProvisioning answered without a run", Code.Internal);
-  return unitOfWork(context, look.cause, async (unit) => {
-    const accepting = await lockProposal(unit.tx, { id, tenantId });
-    if (accepting.state !== "ACCEPTING") return accepting;
-    const askAt = nextAsk(await transactionNow(unit.tx), accepting.asks);
-    unit.after(() => context.arm("acceptance", askAt, { proposalId: id }));
-    return advanceProposal(unit, accepting, { type: "planRun", provisioningRunId: run.provisioningRunId }, { askAt });
-  });
 }
 
 async function checkRun(context: Context, { id, tenantId, provisioningRunId }: Proposal, look: Look): Promise<void> {
@@ -94,15 +70,15 @@ async function checkRun(context: Context, { id, tenantId, provisioningRunId }: P
   });
 }
 
+const MAX_REASON = 1_000;
+
 /** Completes or fails the proposal whose run ended, and has the environment looked at. It must be locked. */
 export async function endRun(unit: ServiceUnit, context: Context, proposal: Proposal, end: RunEnd): Promise<void> {
   if (proposal.state !== "ACCEPTED") return;
   if (end.applied) await endProposal(unit, proposal, { type: "complete" });
-  else await endWithoutEffect(unit, proposal, { type: "fail", reason: end.reason });
+  else await endWithoutEffect(unit, proposal, { type: "fail", reason: end.reason.slice(0, MAX_REASON) });
   await lookSoon(unit, context, proposal.environmentId);
 }
-
-const MAX_REASON = 1_000;
 
 async function fail(context: Context, { id, tenantId }: Proposal, { cause }: Look, reason: string): Promise<void> {
   await unitOfWork(context, cause, async (unit) => {

@@ -1,65 +1,89 @@
+import { deadlineCause } from "@runtime-cloud/eventing/cause";
 import type { DeadlineResult } from "@runtime-cloud/eventing/deadlines";
-import type { Finding } from "../generated/prisma/client.ts";
+import { InvalidInput, Unavailable } from "@runtime-cloud/service-kit/errors";
+import type { ReconciliationDirection } from "../generated/prisma/client.ts";
 import type { Context } from "./context.ts";
-import { transactionNow, secondsAfter } from "@runtime-cloud/eventing/database-clock";
 import { DUE_BATCH, endEach } from "./due.ts";
-import { proposalDigest } from "./fingerprint.ts";
+import { dueGroup } from "./due-groups.ts";
 import { lockEnvironment } from "./inventory.ts";
+import type { Place } from "./observers/observer.ts";
+import { askAdoption } from "./proposal-adoption.ts";
+import { adoptionPreview } from "./proposal-preview.ts";
 import { propose } from "./propose.ts";
-
-interface DueEnvironment {
-  id: string;
-  tenantId: string;
-}
+import { type AskedAdoption, factsOf } from "./request-proposal.ts";
 
 const KIND = "auto-propose";
+/** For what IaCProvisioningService is asked about one environment. */
+const ASK_TIMEOUT_MS = 10_000;
 
 /**
- * Makes the proposals that an environment's configuration asks for: of the specification whose finding is open longest,
- * once no other proposal of the environment is under way. What was rejected or has failed isn't proposed again by
- * itself until something about it moves.
+ * Makes the proposals that environments' configurations ask for, once no other proposal of the environment is under way
+ * and nothing in the group has changed for the delay. What can't be adopted is proposed with a preview that says why, so
+ * that somebody sees it.
  */
 export async function proposeDue(context: Context): Promise<DeadlineResult> {
-  const due = await context.client.$queryRaw<DueEnvironment[]>`
-    SELECT id, tenant_id AS "tenantId" FROM inventory
-    WHERE state <> 'RETIRED' AND propose_after_seconds IS NOT NULL
-      AND EXISTS (
-        SELECT FROM finding WHERE environment_id = inventory.id AND state = 'OPEN'
-          AND first_seen_at <= clock_timestamp() - make_interval(secs => propose_after_seconds))
-      AND NOT EXISTS (
-        SELECT FROM proposal WHERE environment_id = inventory.id AND state IN ('PROPOSED', 'ACCEPTING', 'ACCEPTED'))
-    ORDER BY id LIMIT ${DUE_BATCH}`;
-  return endEach(context, KIND, due, async (unit, place) => {
+  const due = await dueEnvironments(context);
+  const asked = await askAdoptions(context, due);
+  const ready = due.filter(({ id, direction }) => direction !== "ADOPT_OBSERVED" || asked.has(id));
+  return endEach(context, KIND, ready, async (unit, place) => {
     const inventory = await lockEnvironment(unit.tx, place);
-    const { id: environmentId, proposeAfterSeconds } = inventory;
-    const underWay = await unit.tx.proposal.count({
-      where: { environmentId, state: { in: ["PROPOSED", "ACCEPTING", "ACCEPTED"] } },
-    });
-    if (proposeAfterSeconds === null || underWay > 0) return false;
-    const refused = await unit.tx.proposal.findMany({
-      where: { environmentId, state: { in: ["REJECTED", "FAILED"] } },
-      select: { digest: true },
-    });
-    const openSince = secondsAfter(await transactionNow(unit.tx), -proposeAfterSeconds);
-    const open = await unit.tx.finding.findMany({ where: { environmentId, state: "OPEN" }, orderBy: { id: "asc" } });
-    const grouping = ripeGroups(open, openSince)
-      .map(({ specificationId, findings }) => ({ direction, specificationId, findings, undecided: null }))
-      .find((group) => !refused.some(({ digest }) => digest === proposalDigest(group)));
+    const grouping = await dueGroup(unit.tx, inventory);
     if (!grouping) return false;
-    await propose(unit, context, inventory, grouping);
+    const adoption = asked.get(place.id);
+    if (grouping.direction === "ADOPT_OBSERVED" && adoption?.about !== factsOf(grouping)) return false;
+    await propose(unit, context, inventory, { ...grouping, preview: adoption?.preview });
     return true;
   });
 }
 
-const direction = "REVERT_TO_SPECIFICATION" as const;
+/** In any order, so that those that can't be proposed yet never stand in the way of others. */
+async function dueEnvironments({ client }: Context): Promise<DueEnvironment[]> {
+  return client.$queryRaw<DueEnvironment[]>`
+    SELECT id, tenant_id AS "tenantId", propose_direction AS direction FROM inventory
+    WHERE state <> 'RETIRED' AND propose_after_seconds IS NOT NULL
+      AND EXISTS (
+        SELECT FROM finding
+        WHERE environment_id = inventory.id AND state = 'OPEN' AND vanished_at IS NULL AND kind <> 'HEALTH_DEGRADED'
+          AND changed_at <= clock_timestamp() - make_interval(secs => propose_after_seconds)
+          AND NOT EXISTS (
+            SELECT FROM proposal
+            WHERE environment_id = inventory.id AND state IN ('REJECTED', 'FAILED', 'COMPLETED')
+              AND finding.id = ANY (finding_ids) AND ended_at >= finding.changed_at))
+      AND NOT EXISTS (
+        SELECT FROM proposal WHERE environment_id = inventory.id AND state IN ('PROPOSED', 'ACCEPTING', 'ACCEPTED'))
+    ORDER BY random() LIMIT ${DUE_BATCH}`;
+}
 
-/** The findings of each specification that has one open since `openSince`, longest open first. */
-function ripeGroups(open: readonly Finding[], openSince: Date) {
-  const ids = new Set(
-    open.filter(({ firstSeenAt }) => firstSeenAt <= openSince).map((finding) => finding.specificationId),
-  );
-  return [...ids].map((specificationId) => ({
-    specificationId,
-    findings: open.filter((finding) => finding.specificationId === specificationId),
-  }));
+/** By environment. Nobody else is asked once IaCProvisioningService doesn't answer. */
+async function askAdoptions(context: Context, due: readonly DueEnvironment[]) {
+  const asked = new Map<string, AskedAdoption>();
+  try {
+    for (const place of due.filter(({ direction }) => direction === "ADOPT_OBSERVED")) {
+      const adoption = await askAboutDue(context, place);
+      if (adoption) asked.set(place.id, adoption);
+    }
+  } catch (err) {
+    if (!(err instanceof Unavailable)) throw err;
+  }
+  return asked;
+}
+
+async function askAboutDue(context: Context, { id, tenantId }: Place): Promise<AskedAdoption | undefined> {
+  const inventory = await context.client.inventory.findFirst({ where: { id, tenantId } });
+  const grouping = inventory && (await dueGroup(context.client, inventory));
+  if (!grouping) return undefined;
+  const about = factsOf(grouping);
+  const look = { cause: deadlineCause(KIND, context.newId), timeoutMs: ASK_TIMEOUT_MS };
+  try {
+    return { about, preview: adoptionPreview(await askAdoption(context, { tenantId }, grouping, look)) };
+  } catch (err) {
+    if (!(err instanceof InvalidInput)) throw err;
+    return { about, preview: { failure: err.message.slice(0, MAX_FAILURE) } };
+  }
+}
+
+const MAX_FAILURE = 1_000;
+
+interface DueEnvironment extends Place {
+  direction: ReconciliationDirection;
 }

@@ -3,9 +3,16 @@ import type { Peer } from "@runtime-cloud/eventing/peer";
 import type { ServiceContext } from "@runtime-cloud/eventing/service-context";
 import type { Unit } from "@runtime-cloud/eventing/unit-of-work";
 import type { Prisma, PrismaClient } from "../generated/prisma/client.ts";
+import type { ObservationMeasures } from "./observation-metrics.ts";
+import type { KubernetesAccess } from "./observers/kubernetes-access.ts";
 import type { Settings } from "./settings.ts";
 
-export type Context = ServiceContext<PrismaClient, Settings> & { provisioning: Provisioning };
+export type Context = ServiceContext<PrismaClient, Settings> & {
+  provisioning: Provisioning;
+  /** The way to clusters that environments run in. */
+  kubernetes: KubernetesAccess;
+  measures: ObservationMeasures;
+};
 export type Provisioning = Peer<typeof IaCProvisioningService>;
 export type Tx = Prisma.TransactionClient;
 export type ServiceUnit = Unit<Tx>;

@@ -4,10 +4,12 @@ import { proposeDue } from "./auto-propose.ts";
 import type { Context } from "./context.ts";
 import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { DUE_BATCH, endEach } from "./due.ts";
-import { advanceFinding } from "./finding-transitions.ts";
-import { advanceInventory, lockEnvironment } from "./inventory.ts";
+import { resolveVanished } from "./finding-vanishing.ts";
+import { claimDuePreviews, followPreview, proposingCause } from "./preview.ts";
 import { endWithoutEffect, lockProposal } from "./proposal-transitions.ts";
-import { claimDueLooks, OBSERVATIONS } from "./schedule.ts";
+import { enqueueDueLooks } from "./schedule.ts";
+import { endFreshness, STALENESS } from "./staleness.ts";
+import { endDueRules, endDueSuppressions } from "./suppression-ending.ts";
 
 interface DueRow {
   id: string;
@@ -15,41 +17,15 @@ interface DueRow {
   environmentId: string;
 }
 
-/** How long one accepted proposal's questions may take. */
+/** How long one question about a proposal may take. */
 const FOLLOW_UP_TIMEOUT_MS = 5_000;
 
 /** Everything that ends by time, each read as due by the database's clock. */
 export function deadlines(context: Context): Deadline[] {
   const { client } = context;
   return [
-    {
-      kind: "observation",
-      sweepEveryMs: 5_000,
-      async run() {
-        const due = await claimDueLooks(context);
-        for (const { id: environmentId, observeAt } of due) {
-          await context.enqueue(OBSERVATIONS, environmentId, { environmentId });
-          await context.arm("observation", observeAt);
-        }
-        return { ended: due.map(({ id }) => id), more: due.length > 0 };
-      },
-    },
-    {
-      kind: "staleness",
-      sweepEveryMs: 15_000,
-      async run() {
-        const due = await client.$queryRaw<DueRow[]>`
-          SELECT id, tenant_id AS "tenantId", id AS "environmentId" FROM inventory
-          WHERE state = 'FRESH' AND stale_at <= clock_timestamp() ORDER BY stale_at LIMIT ${DUE_BATCH}`;
-        return endEach(context, "staleness", due, async (unit, row) => {
-          const inventory = await lockEnvironment(unit.tx, row);
-          const at = await transactionNow(unit.tx);
-          if (inventory.state !== "FRESH" || !inventory.staleAt || inventory.staleAt > at) return false;
-          await advanceInventory(unit, inventory, { type: "expire", at });
-          return true;
-        });
-      },
-    },
+    { kind: "observation", sweepEveryMs: 5_000, run: () => enqueueDueLooks(context) },
+    { kind: STALENESS, sweepEveryMs: 15_000, run: () => endFreshness(context) },
     {
       kind: "proposal-expiry",
       sweepEveryMs: 15_000,
@@ -82,23 +58,25 @@ export function deadlines(context: Context): Deadline[] {
       },
     },
     {
-      kind: "suppression-end",
-      sweepEveryMs: 15_000,
+      kind: "preview",
+      sweepEveryMs: 5_000,
       async run() {
-        const due = await client.$queryRaw<DueRow[]>`
-          SELECT id, tenant_id AS "tenantId", environment_id AS "environmentId" FROM finding
-          WHERE state = 'SUPPRESSED' AND suppressed_until <= clock_timestamp()
-          ORDER BY suppressed_until LIMIT ${DUE_BATCH}`;
-        return endEach(context, "suppression-end", due, async (unit, row) => {
-          await lockEnvironment(unit.tx, { id: row.environmentId, tenantId: row.tenantId });
-          const finding = await unit.tx.finding.findUniqueOrThrow({ where: { id: row.id } });
-          const at = await transactionNow(unit.tx);
-          if (finding.state !== "SUPPRESSED" || !finding.suppressedUntil || finding.suppressedUntil > at) return false;
-          await advanceFinding(unit, finding, { type: "expire", at });
-          return true;
-        });
+        const due = await claimDuePreviews(context);
+        await Promise.all(
+          due.map(async (proposal) => {
+            await followPreview(context, proposal.id, {
+              cause: await proposingCause(context, proposal),
+              timeoutMs: FOLLOW_UP_TIMEOUT_MS,
+            });
+            await context.arm("preview", proposal.askAt);
+          }),
+        );
+        return { ended: due.map(({ id }) => id), more: due.length > 0 };
       },
     },
+    { kind: "suppression-end", sweepEveryMs: 15_000, run: () => endDueSuppressions(context) },
+    { kind: "suppression-rule-end", sweepEveryMs: 15_000, run: () => endDueRules(context) },
+    { kind: "vanished-drift", sweepEveryMs: 5_000, run: () => resolveVanished(context) },
     { kind: "auto-propose", sweepEveryMs: 10_000, run: () => proposeDue(context) },
   ];
 }

@@ -3,11 +3,16 @@ import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/pr
 import { peer } from "@runtime-cloud/eventing/peer";
 import { defineService } from "@runtime-cloud/eventing/service-definition";
 import { PrismaClient } from "../generated/prisma/client.ts";
+import { startChangeRetention } from "./change-retention.ts";
 import type { Context } from "./context.ts";
 import { deadlines } from "./deadlines.ts";
+import { registerEnvironmentMetrics } from "./environment-metrics.ts";
 import { inboxHandlers } from "./inbox.ts";
+import { registerObservationMetrics } from "./observation-metrics.ts";
 import { observations } from "./observations.ts";
+import { kubernetesAccess } from "./observers/kubernetes-access.ts";
 import { routes } from "./routes.ts";
+import { hurryLook } from "./schedule.ts";
 import { settings } from "./settings.ts";
 
 export const runtimeEnvironment = defineService({
@@ -15,10 +20,13 @@ export const runtimeEnvironment = defineService({
   subscriber: "RuntimeEnvironmentService",
   settings,
   client: (adapter) => new PrismaClient({ adapter }),
-  async parts(shared) {
+  async parts(shared, registry) {
     const { settings: given } = shared;
     const provisioning = peer(IaCProvisioningService, given.PROVISIONING_URL, given);
-    const context: Context = { ...shared, provisioning };
+    const kubernetes = kubernetesAccess({ ...shared, onChange: (id) => hurryLook(shared, id) });
+    const context: Context = { ...shared, provisioning, kubernetes, measures: registerObservationMetrics(registry) };
+    registerEnvironmentMetrics(context, registry);
+    const retention = startChangeRetention(context, registry);
     return {
       routes: routes(context),
       services: [RuntimeEnvironmentService.typeName],
@@ -26,6 +34,8 @@ export const runtimeEnvironment = defineService({
       deadlines: deadlines(context),
       workQueues: [observations(context)],
       async stop() {
+        await retention.stop();
+        await kubernetes.close();
         provisioning.close();
       },
     };

@@ -4,15 +4,24 @@ import {
   type Environment,
   EnvironmentSchema,
 } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/environments_pb";
+import {
+  FindingGrouping,
+  Health,
+  InventoryState,
+  ReconciliationDirection,
+  SyncStatus,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
-import { Health, InventoryState, SyncStatus } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
-import type { Inventory } from "../generated/prisma/client.ts";
+import { type Inventory, SpecificationKind } from "../generated/prisma/client.ts";
+import { componentComparisons, componentMessage } from "./component-comparisons.ts";
 import { componentsInView } from "./components-in-view.ts";
 import type { Tx } from "./context.ts";
-import type { ObservedComponent } from "./observers/observer.ts";
-import { syncOf } from "./sync.ts";
-import type { KnownResource, TrackedVersions } from "./world.ts";
-import { readWorld } from "./world-rows.ts";
+import { ENGINE } from "./engine-drift.ts";
+import { NO_FAILURES } from "./observer-backoff.ts";
+import { observerSettings, observersMessage } from "./observers/observer-settings.ts";
+import { isPending, isUnsure, syncOf } from "./sync.ts";
+import type { KnownResource, Report, TrackedVersions, World } from "./world.ts";
+import { readResources, readWorld } from "./world-rows.ts";
 
 const MS = 1_000;
 
@@ -20,11 +29,13 @@ const MS = 1_000;
 export async function readEnvironment(tx: Tx, inventory: Inventory, at: Date): Promise<Environment> {
   const { id, staleAfterSeconds } = inventory;
   const world = await readWorld(tx, id);
+  const resources = await readResources(tx, id, Object.values(SpecificationKind));
   const drifted = (await driftedEnvironments(tx, [id])).has(id);
-  return environmentMessage(inventory, {
-    ...world,
-    components: componentsInView(world, { at, staleAfterSeconds }),
-    drifted,
+  return create(EnvironmentSchema, {
+    ...environmentFields(inventory, { ...world, drifted }),
+    components: componentsInView(world, { at, staleAfterSeconds }).map(componentMessage),
+    comparisons: componentComparisons(world),
+    resources: resources.map(resourceMessage),
   });
 }
 
@@ -32,16 +43,21 @@ export async function readEnvironment(tx: Tx, inventory: Inventory, at: Date): P
 export async function driftedEnvironments(tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const found = await tx.finding.groupBy({
     by: ["environmentId"],
-    where: { environmentId: { in: [...ids] }, state: { in: ["OPEN", "PROPOSED"] } },
+    where: { environmentId: { in: [...ids] }, state: { in: ["OPEN", "PROPOSED"] }, vanishedAt: null },
   });
   return new Set(found.map(({ environmentId }) => environmentId));
 }
 
+/** An environment as lists have it: without components and resources. */
 export function environmentMessage(inventory: Inventory, known: Known): Environment {
-  const { currentReleaseId, observedAt, observationFailure, observeSeconds, staleAfterSeconds } = inventory;
-  const { specifications, drifted, components = [], resources = [] } = known;
-  const sync = syncOf({ drifted, versions: specifications, observedAt, observationFailure });
-  return create(EnvironmentSchema, {
+  return create(EnvironmentSchema, environmentFields(inventory, known));
+}
+
+function environmentFields(inventory: Inventory, { specifications, reports, drifted }: Known) {
+  const { currentReleaseId, observedAt, observationFailure, proposeAfterSeconds } = inventory;
+  const configured = observerSettings(inventory.observers);
+  const sync = syncOf({ drifted, pending: isPending(specifications), unsure: isUnsure(inventory) });
+  return {
     environmentId: inventory.id,
     tenantId: inventory.tenantId,
     projectId: inventory.projectId,
@@ -50,21 +66,38 @@ export function environmentMessage(inventory: Inventory, known: Known): Environm
     health: Health[inventory.health],
     sync: SyncStatus[sync],
     versions: specifications.map(versionsMessage),
-    components: components.map(({ componentVersion, health, ...component }) => ({
-      ...component,
-      version: componentVersion,
-      health: Health[health],
-    })),
-    resources: resources.map(resourceMessage),
-    observeEvery: durationFromMs(observeSeconds * MS),
-    staleAfter: durationFromMs(staleAfterSeconds * MS),
+    observers: reportsOf([ENGINE, ...Object.keys(configured)], reports).map(observerMessage),
+    observeEvery: durationFromMs(inventory.observeSeconds * MS),
+    staleAfter: durationFromMs(inventory.staleAfterSeconds * MS),
+    proposeDirection: ReconciliationDirection[inventory.proposeDirection],
+    grouping: FindingGrouping[inventory.grouping],
+    revision: inventory.revision,
+    configuredObservers: observersMessage(configured),
+    ...(proposeAfterSeconds !== null && { proposeAfter: durationFromMs(proposeAfterSeconds * MS) }),
     ...(currentReleaseId !== null && { currentReleaseId }),
     ...(observedAt && { observedAt: timestampFromDate(observedAt) }),
     ...(observationFailure !== null && { observationFailure }),
-  });
+  };
 }
 
-function versionsMessage({ kind, declaredVersion, appliedVersion }: TrackedVersions) {
+/** What is known of each observer; of one that hasn't looked yet as well. */
+function reportsOf(expected: readonly string[], reports: readonly Report[]): Report[] {
+  const silent = expected.filter((observer) => !reports.some((report) => report.observer === observer));
+  const unheard = silent.map((observer) => ({ observer, observedAt: null, failure: null, ...NO_FAILURES }));
+  return [...reports, ...unheard].sort((a, b) => (a.observer < b.observer ? -1 : 1));
+}
+
+function observerMessage({ observer, observedAt, failure, failures, retryAt }: Report) {
+  return {
+    observer,
+    failures,
+    ...(observedAt && { observedAt: timestampFromDate(observedAt) }),
+    ...(failure !== null && { failure }),
+    ...(retryAt && { retryAt: timestampFromDate(retryAt) }),
+  };
+}
+
+function versionsMessage({ kind, declaredVersion, appliedVersion }: Versions) {
   return {
     kind,
     ...(declaredVersion !== null && { declared: declaredVersion }),
@@ -76,11 +109,10 @@ function resourceMessage({ address, resourceType, resourceId }: KnownResource) {
   return { address, resourceType, ...(resourceId !== null && { resourceId }) };
 }
 
-interface Known {
-  specifications: readonly TrackedVersions[];
-  /** Has findings that are OPEN or PROPOSED. */
+type Versions = Pick<TrackedVersions, "kind" | "declaredVersion" | "appliedVersion">;
+
+interface Known extends Pick<World, "reports"> {
+  specifications: readonly Versions[];
+  /** Has findings that are OPEN or PROPOSED, and not vanished. */
   drifted: boolean;
-  /** Lists leave components and resources out. */
-  components?: readonly ObservedComponent[];
-  resources?: readonly KnownResource[];
 }

@@ -19,11 +19,10 @@ import type { Context } from "./context.ts";
 import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { driftedEnvironments, environmentMessage, readEnvironment } from "./environment-message.ts";
 import { lockEnvironment, refuseRetired, unknownEnvironment } from "./inventory.ts";
-import { lookAt } from "./look.ts";
-import { recordSight } from "./observe.ts";
-import { engineObserver } from "./observers/engine-observer.ts";
-import { pushedObserver } from "./observers/pushed-observer.ts";
+import { lookAround } from "./look-around.ts";
 import { retire } from "./retire.ts";
+import { nextLook } from "./schedule.ts";
+import { takePush } from "./take-push.ts";
 
 type Routes = Pick<
   ServiceImpl<typeof RuntimeEnvironmentService>,
@@ -37,26 +36,28 @@ export function environmentRoutes(context: Context): Routes {
   return {
     async observeEnvironment(request, call) {
       const { tenantId } = principalOf(call);
-      const place = { id: request.environmentId, tenantId };
       const cause = callCause(call, newId);
-      const inventory = await client.inventory.findFirst({ where: place });
-      if (!inventory) throw unknownEnvironment(place.id);
+      const inventory = await client.inventory.findFirst({ where: { id: request.environmentId, tenantId } });
+      if (!inventory) throw unknownEnvironment(request.environmentId);
       refuseRetired(inventory, "observe");
-      const { observation } = request;
-      const observer = observation ? pushedObserver(observation, clock.now()) : engineObserver(context);
-      const sight = await lookAt(context, observer, place, { cause, signal: call.signal, timeoutMs: timeToLook(call) });
+      if (request.observation) return takePush(context, { request, observation: request.observation, inventory, call });
+
+      const around = { cause, signal: call.signal, timeoutMs: timeToLook(call), asked: true };
+      const began = clock.now();
+      const { changed } = await lookAround(context, inventory, around);
       return unitOfWork(context, cause, (unit) =>
         once(unit, { tenantId, method: method.observeEnvironment, request }, async () => {
-          const seen = await recordSight(unit, context, place, sight);
-          const environment = await readEnvironment(unit.tx, seen.inventory, unit.at);
-          return create(ObserveEnvironmentResponseSchema, { environment, changed: seen.changed });
+          await nextLook(unit, context, inventory.id, began);
+          const seen = await unit.tx.inventory.findUniqueOrThrow({ where: { id: inventory.id } });
+          const environment = await readEnvironment(unit.tx, seen, unit.at);
+          return create(ObserveEnvironmentResponseSchema, { environment, changed });
         }),
       );
     },
 
     async configureEnvironment(request, call) {
       const { tenantId } = principalOf(call);
-      const configuration = configurationOf(request);
+      const configuration = await configurationOf(context, tenantId, request);
       return unitOfWork(context, callCause(call, newId), (unit) =>
         once(unit, { tenantId, method: method.configureEnvironment, request }, async () => {
           const inventory = await lockEnvironment(unit.tx, { id: request.environmentId, tenantId });
@@ -101,7 +102,7 @@ export function environmentRoutes(context: Context): Routes {
         },
         orderBy: { id: "asc" },
         take: size + 1,
-        include: { specifications: true },
+        include: { specifications: true, reports: true },
       });
       const page = found.slice(0, size);
       const drifted = await driftedEnvironments(
@@ -109,8 +110,8 @@ export function environmentRoutes(context: Context): Routes {
         page.map(({ id }) => id),
       );
       return {
-        environments: page.map((row) =>
-          environmentMessage(row, { specifications: row.specifications, drifted: drifted.has(row.id) }),
+        environments: page.map(({ specifications, reports, ...inventory }) =>
+          environmentMessage(inventory, { specifications, reports, drifted: drifted.has(inventory.id) }),
         ),
         nextPageToken: found.length > size ? pageToken(page.at(-1)?.id ?? "", filter) : "",
       };

@@ -4,14 +4,15 @@ import { type Facts, pointer } from "./compare.ts";
 import type { ObservedComponent } from "./observers/observer.ts";
 import { observationFailure, type World } from "./world.ts";
 
-/** What consumers hear of when it moves: one fact per path. */
+/** What consumers hear of when it moves, apart from resources: one fact per path. */
 export function factsOf(world: World, components: readonly ObservedComponent[], health: Health): Facts {
   const facts = new Map<string, JsonValue>([
     [pointer("health"), health],
     [pointer("currentReleaseId"), world.currentReleaseId],
     [pointer("observationFailure"), observationFailure(world)],
   ]);
-  for (const { kind, appliedVersion } of world.specifications) {
+  for (const { kind, declaredVersion, appliedVersion } of world.specifications) {
+    facts.set(pointer("versions", kind, "declared"), declaredVersion);
     facts.set(pointer("versions", kind, "applied"), appliedVersion);
   }
   for (const { name, componentVersion, replicasDesired, replicasReady, health: its } of components) {
@@ -19,9 +20,6 @@ export function factsOf(world: World, components: readonly ObservedComponent[], 
     facts.set(pointer("components", name, "replicasDesired"), replicasDesired);
     facts.set(pointer("components", name, "replicasReady"), replicasReady);
     facts.set(pointer("components", name, "health"), its);
-  }
-  for (const { kind, address, resourceType, resourceId } of world.resources) {
-    facts.set(pointer("resources", kind, address), { resourceType, resourceId });
   }
   return facts;
 }

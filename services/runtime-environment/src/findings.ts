@@ -1,25 +1,32 @@
 import { create } from "@bufbuild/protobuf";
-import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
   SuppressDriftResponseSchema,
   UnsuppressDriftResponseSchema,
 } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/findings_pb";
 import { RuntimeEnvironmentService } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/runtime_environment_service_pb";
-import { FindingState as StateCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
+import {
+  DriftKind as KindCode,
+  FindingSeverity as SeverityCode,
+  FindingState as StateCode,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { callCause } from "@runtime-cloud/eventing/cause";
 import { once } from "@runtime-cloud/eventing/idempotency";
 import { pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
-import { InvalidInput, NotFound } from "@runtime-cloud/service-kit/errors";
+import { IllegalTransition, NotFound } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
-import { type Finding, FindingState } from "../generated/prisma/client.ts";
+import { driftFinding } from "@runtime-cloud/state-machines/drift-finding";
+import { DriftKind, type Finding, FindingSeverity, FindingState } from "../generated/prisma/client.ts";
 import type { Context, Tx } from "./context.ts";
 import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { findingMessage } from "./finding-message.ts";
+import type { Versions } from "./finding-origin.ts";
 import { advanceFinding } from "./finding-transitions.ts";
 import { lockEnvironment, unknownEnvironment } from "./inventory.ts";
+import { atLeast } from "./severity.ts";
+import { suppressionEnd } from "./suppression-until.ts";
 
 type Routes = Pick<ServiceImpl<typeof RuntimeEnvironmentService>, "suppressDrift" | "unsuppressDrift" | "listFindings">;
 
@@ -33,10 +40,12 @@ export function findingRoutes(context: Context): Routes {
       return unitOfWork(context, callCause(call, newId), (unit) =>
         once(unit, { tenantId, method: method.suppressDrift, request }, async () => {
           const open = await lockFinding(unit.tx, { id: request.findingId, tenantId });
-          const until = futureInstant(request.until, await transactionNow(unit.tx));
-          const finding = await advanceFinding(unit, open, { type: "suppress", reason: request.reason, until });
+          const until = suppressionEnd(request.until, await transactionNow(unit.tx));
+          const { reason } = request;
+          const finding = await advanceFinding(unit, open, { type: "suppress", reason, until, ruleId: null });
           unit.after(() => context.arm("suppression-end", until, { findingId: finding.id }));
-          return create(SuppressDriftResponseSchema, { finding: findingMessage(finding) });
+          const versions = await versionsOf(unit.tx, finding.environmentId);
+          return create(SuppressDriftResponseSchema, { finding: findingMessage(finding, versions) });
         }),
       );
     },
@@ -46,8 +55,10 @@ export function findingRoutes(context: Context): Routes {
       return unitOfWork(context, callCause(call, newId), (unit) =>
         once(unit, { tenantId, method: method.unsuppressDrift, request }, async () => {
           const suppressed = await lockFinding(unit.tx, { id: request.findingId, tenantId });
+          refuseByRule(suppressed);
           const finding = await advanceFinding(unit, suppressed, { type: "unsuppress" });
-          return create(UnsuppressDriftResponseSchema, { finding: findingMessage(finding) });
+          const versions = await versionsOf(unit.tx, finding.environmentId);
+          return create(UnsuppressDriftResponseSchema, { finding: findingMessage(finding, versions) });
         }),
       );
     },
@@ -61,17 +72,27 @@ export function findingRoutes(context: Context): Routes {
       });
       if (!inventory) throw unknownEnvironment(environmentId);
       const state = enumNamed(FindingState, StateCode[request.state]);
-      const filter = { environmentId, state };
+      const kind = enumNamed(DriftKind, KindCode[request.kind]);
+      const severity = enumNamed(FindingSeverity, SeverityCode[request.severity]);
+      const filter = { environmentId, state, kind, severity };
       const after = pageAfter(request.pageToken, filter);
       const size = pageSize(request.pageSize);
       const found = await client.finding.findMany({
-        where: { tenantId, environmentId, ...(state && { state }), ...(after !== undefined && { id: { lt: after } }) },
+        where: {
+          tenantId,
+          environmentId,
+          ...(state && { state }),
+          ...(kind && { kind }),
+          ...(severity && { severity: { in: atLeast(severity) } }),
+          ...(after !== undefined && { id: { lt: after } }),
+        },
         orderBy: { id: "desc" },
         take: size + 1,
       });
       const page = found.slice(0, size);
+      const versions = await versionsOf(client, environmentId);
       return {
-        findings: page.map(findingMessage),
+        findings: page.map((finding) => findingMessage(finding, versions)),
         nextPageToken: found.length > size ? pageToken(page.at(-1)?.id ?? "", filter) : "",
       };
     },
@@ -85,8 +106,17 @@ async function lockFinding(tx: Tx, { id, tenantId }: { id: string; tenantId: str
   return tx.finding.findUniqueOrThrow({ where: { id } });
 }
 
-function futureInstant(until: Timestamp | undefined, now: Date): Date {
-  const instant = until ? timestampDate(until) : now;
-  if (instant > now) return instant;
-  throw new InvalidInput([{ field: "until", description: `is not in the future: it is ${now.toISOString()} now` }]);
+/** A rule would silence it again with the next look. */
+function refuseByRule({ id, state, suppressionRuleId }: Finding): void {
+  if (state !== "SUPPRESSED" || suppressionRuleId === null) return;
+  const reason = `suppression rule ${suppressionRuleId} silences it: end that by EndSuppressionRule`;
+  throw new IllegalTransition({ aggregate: driftFinding.id, id, state, event: "unsuppress", reason, allowed: [] });
+}
+
+/** The versions of a finding's environment, which tell its origin. */
+async function versionsOf(tx: Tx, inventoryId: string): Promise<Versions[]> {
+  return tx.trackedSpecification.findMany({
+    where: { inventoryId },
+    select: { kind: true, declaredVersion: true, appliedVersion: true },
+  });
 }

@@ -6,7 +6,7 @@ export interface Signs {
   failed: boolean;
   /** How many resources are there. */
   resources: number;
-  /** How many applied resources are missing. */
+  /** How many applied resources are missing: those that a look saw again meanwhile aren't. */
   missing: number;
   components: readonly { health: Health }[];
 }
@@ -29,7 +29,7 @@ function resourceHealth(resources: number, missing: number): Health {
   return resources === 0 ? "MISSING" : "DEGRADED";
 }
 
-function worst(all: readonly Health[]): Health {
+export function worst(all: readonly Health[]): Health {
   return all.reduce((a, b) => (severity.indexOf(b) > severity.indexOf(a) ? b : a), "HEALTHY");
 }
 

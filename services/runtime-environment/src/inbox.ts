@@ -7,15 +7,14 @@ import {
 import { EnvironmentClass as ClassCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import { SpecificationKind as KindCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
-import { EnvironmentClass, SpecificationKind } from "../generated/prisma/client.ts";
+import { EnvironmentClass, type Proposal, SpecificationKind } from "../generated/prisma/client.ts";
 import { endRun } from "./accepted-proposal.ts";
 import type { Context, ServiceUnit, Tx } from "./context.ts";
 import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { lockEnvironment } from "./inventory.ts";
-import type { RunEnd } from "./run-end.ts";
 import { lookSoon } from "./schedule.ts";
 import { startInventory } from "./start-inventory.ts";
-import { appliedKind, trackApplied, trackDeclared } from "./track-versions.ts";
+import { adoptedKind, appliedKind, trackApplied, trackDeclared } from "./track-versions.ts";
 
 /**
  * What this service does about events. One about an environment that isn't known yet is NotFound, so it is tried again
@@ -34,37 +33,33 @@ export function inboxHandlers(context: Context): EventHandler<Tx>[] {
       const { environmentId: id, tenantId, version, specificationId } = event;
       const inventory = await lockEnvironment(unit.tx, { id, tenantId });
       const kind = enumNamed(SpecificationKind, KindCode[event.kind]);
-      if (kind) await trackDeclared(unit, inventory.id, { kind, version, specificationId });
+      if (kind) await trackDeclared(unit, inventory, { kind, version, specificationId });
     }),
 
     on(ProvisioningAppliedSchema, "ObserveAfterApply", async (unit: ServiceUnit, event) => {
       const { environmentId: id, tenantId, specificationVersion: version, provisioningRunId: runId } = event;
       const inventory = await lockEnvironment(unit.tx, { id, tenantId });
       if (inventory.state === "RETIRED") return;
-      const kind = appliedKind(event.kind);
+      const proposal = await proposalOf(unit, { runId, tenantId });
+      const kind = appliedKind(event.kind) ?? (proposal && (await adoptedKind(unit, proposal)));
       if (kind) await trackApplied(unit, inventory, { kind, version });
-      await endProposalOf(unit, context, { runId, tenantId }, { applied: true });
+      if (proposal) await endRun(unit, context, proposal, { applied: true });
       await lookSoon(unit, context, id);
     }),
 
     on(ProvisioningFailedSchema, "ObserveAfterFailure", async (unit: ServiceUnit, event) => {
       const { environmentId: id, tenantId, reason, provisioningRunId: runId } = event;
       const inventory = await lockEnvironment(unit.tx, { id, tenantId });
-      await endProposalOf(unit, context, { runId, tenantId }, { applied: false, reason });
+      const proposal = await proposalOf(unit, { runId, tenantId });
+      if (proposal) await endRun(unit, context, proposal, { applied: false, reason });
       if (inventory.state !== "RETIRED") await lookSoon(unit, context, id);
     }),
   ];
 }
 
 /** An accepted proposal that doesn't know its run yet learns of its end by asking: see `followUp`. */
-async function endProposalOf(
-  unit: ServiceUnit,
-  context: Context,
-  { runId, tenantId }: Run,
-  end: RunEnd,
-): Promise<void> {
-  const proposal = await unit.tx.proposal.findFirst({ where: { tenantId, provisioningRunId: runId } });
-  if (proposal) await endRun(unit, context, proposal, end);
+async function proposalOf({ tx }: ServiceUnit, { runId, tenantId }: Run): Promise<Proposal | null> {
+  return tx.proposal.findFirst({ where: { tenantId, provisioningRunId: runId } });
 }
 
 interface Run {

@@ -1,4 +1,5 @@
 import { commit } from "@runtime-cloud/eventing/commit";
+import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { accept } from "@runtime-cloud/eventing/decision";
 import { NotFound } from "@runtime-cloud/service-kit/errors";
 import { type ProposalEvent, reconciliationProposal } from "@runtime-cloud/state-machines/reconciliation-proposal";
@@ -35,7 +36,8 @@ export async function advanceProposal(
 
 /** Takes a proposal to a final state. The next observation closes its findings, or opens them again. */
 export async function endProposal(unit: ServiceUnit, proposal: Proposal, event: ProposalEvent): Promise<Proposal> {
-  return advanceProposal(unit, proposal, event, { endedAt: unit.at, askAt: null });
+  const endedAt = await transactionNow(unit.tx);
+  return advanceProposal(unit, proposal, event, { endedAt, askAt: null });
 }
 
 /** Takes a proposal to a final state in which nothing was reconciled: its findings are OPEN again. */
@@ -46,7 +48,10 @@ export async function endWithoutEffect(unit: ServiceUnit, proposal: Proposal, ev
 }
 
 /** The environment's proposal that waits for its decision: there is one at most. */
-export async function undecidedProposal({ tx }: ServiceUnit, environmentId: string): Promise<Proposal | null> {
+export async function undecidedProposal(
+  { tx }: Pick<ServiceUnit, "tx">,
+  environmentId: string,
+): Promise<Proposal | null> {
   return tx.proposal.findFirst({ where: { environmentId, state: "PROPOSED" } });
 }
 

@@ -17,11 +17,9 @@ import { followUp } from "./accepted-proposal.ts";
 import type { Context } from "./context.ts";
 import { decideProposal } from "./decide-proposal.ts";
 import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
-import { groupFindings } from "./group-findings.ts";
-import { lockEnvironment, refuseRetired } from "./inventory.ts";
-import { proposalMessage } from "./proposal-message.ts";
+import { listedProposal, proposalMessage } from "./proposal-message.ts";
 import { unknownProposal } from "./proposal-transitions.ts";
-import { propose } from "./propose.ts";
+import { adoptionFor, requestProposal } from "./request-proposal.ts";
 
 type Routes = Pick<
   ServiceImpl<typeof RuntimeEnvironmentService>,
@@ -35,12 +33,14 @@ export function proposalRoutes(context: Context): Routes {
   return {
     async proposeReconciliation(request, call) {
       const { tenantId } = principalOf(call);
-      return unitOfWork(context, callCause(call, newId), (unit) =>
+      const place = { id: request.environmentId, tenantId };
+      const cause = callCause(call, newId);
+      const adopting = adoptionFor(context, place, request, { cause, signal: call.signal, timeoutMs: timeToAsk(call) });
+      // No transaction waits for another service; and a repeat of what was done gets its answer, whatever is said now.
+      await Promise.allSettled([adopting]);
+      return unitOfWork(context, cause, (unit) =>
         once(unit, { tenantId, method: method.proposeReconciliation, request }, async () => {
-          const inventory = await lockEnvironment(unit.tx, { id: request.environmentId, tenantId });
-          refuseRetired(inventory, "propose");
-          const grouping = await groupFindings(unit, inventory, request);
-          const proposal = await propose(unit, context, inventory, grouping);
+          const proposal = await requestProposal(unit, context, place, { request, adoption: await adopting });
           return create(ProposeReconciliationResponseSchema, { proposal: proposalMessage(proposal) });
         }),
       );
@@ -58,7 +58,7 @@ export function proposalRoutes(context: Context): Routes {
         }),
       );
       // The decision stands whatever comes of this: what isn't planned now is planned by the deadline.
-      await followUp(context, id, { cause, signal: call.signal, timeoutMs: timeToPlan(call) });
+      await followUp(context, id, { cause, signal: call.signal, timeoutMs: timeToAsk(call) / MAX_CALLS });
       const decided = await client.proposal.findUniqueOrThrow({ where: { id } });
       return { proposal: proposalMessage(decided) };
     },
@@ -88,16 +88,18 @@ export function proposalRoutes(context: Context): Routes {
       });
       const page = found.slice(0, size);
       return {
-        proposals: page.map(proposalMessage),
+        proposals: page.map(listedProposal),
         nextPageToken: found.length > size ? pageToken(page.at(-1)?.id ?? "", filter) : "",
       };
     },
   };
 }
 
-/** What of the call's time stays for the reply. Two calls are made at most: to plan, and to see how it goes. */
+/** What of the call's time stays for the reply. */
 const REPLY_MS = 1_000;
+/** How often another service is called for a decision: to adopt, to plan, and to see how it goes. */
+const MAX_CALLS = 3;
 
-function timeToPlan(call: HandlerContext): number {
-  return Math.max(REPLY_MS, ((call.timeoutMs() ?? DEFAULT_DEADLINE_MS) - REPLY_MS) / 2);
+function timeToAsk(call: HandlerContext): number {
+  return Math.max(REPLY_MS, (call.timeoutMs() ?? DEFAULT_DEADLINE_MS) - REPLY_MS);
 }

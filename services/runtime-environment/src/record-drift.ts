@@ -1,103 +1,153 @@
-import { commit } from "@runtime-cloud/eventing/commit";
-import { begin } from "@runtime-cloud/eventing/decision";
-import { driftFinding } from "@runtime-cloud/state-machines/drift-finding";
-import { type Finding, type Inventory } from "../generated/prisma/client.ts";
+import { secondsAfter, transactionNow } from "@runtime-cloud/eventing/database-clock";
+import type { Finding, Inventory } from "../generated/prisma/client.ts";
+import { type Compared, componentDrift, driftAfterInspection } from "./component-drift.ts";
 import type { ServiceUnit } from "./context.ts";
-import { advanceFinding } from "./finding-transitions.ts";
-import { jsonColumn } from "./json-column.ts";
-import { type Matched, matchFindings, type Sighting } from "./match-findings.ts";
-import type { ObservedSpecification } from "./observers/observer.ts";
-import { endProposal, endWithoutEffect, undecidedProposal } from "./proposal-transitions.ts";
+import { engineDrift } from "./engine-drift.ts";
+import { openFindings } from "./finding-opening.ts";
+import { countAgain, updateSeen } from "./finding-rows.ts";
+import { advanceFindings, MAX_AT_ONCE } from "./finding-transitions.ts";
+import { settleUnseen } from "./finding-vanishing.ts";
+import type { Sight } from "./look.ts";
+import { type DriftSeen, type Matched, matchFindings, type Seen } from "./match-findings.ts";
+import type { Observation } from "./observers/observer.ts";
+import { settleProposal } from "./settle-proposal.ts";
+import { severityOf } from "./severity.ts";
+import { rulesHolding, suppressMatching } from "./suppression-holding.ts";
+import type { World } from "./world.ts";
+import type { KnownWorld } from "./world-rows.ts";
 
-/** How many findings one observation opens, changes, reopens or resolves, so that its transaction ends soon. */
-const MAX_EACH = 50;
+/** How often findings that are seen again as they were are counted: their occurrences and lastSeenAt lag by as much. */
+const COUNT_EVERY_SECONDS = 60;
 
 /**
- * Brings an environment's findings up to what an inspection saw at `at`: opens, counts, resolves; and its undecided
- * proposal, which new drift supersedes and vanished drift makes obsolete. The environment must be locked.
+ * Brings an environment's findings up to what one observer saw: opens, counts, resolves; and its undecided proposal,
+ * which new drift supersedes and vanished drift makes obsolete. A look that failed says nothing. The environment must be
+ * locked.
  *
- * True when there was more than one observation takes: the next one goes on.
+ * True when there was more than one look takes: the next one goes on.
  */
 export async function recordDrift(
   unit: ServiceUnit,
   inventory: Inventory,
-  { at, specifications }: { at: Date; specifications: readonly ObservedSpecification[] },
+  { known, world, sight }: Taken,
 ): Promise<boolean> {
-  const known = await unit.tx.finding.findMany({
-    where: { environmentId: inventory.id, state: { not: "RESOLVED" } },
-    orderBy: { id: "asc" },
-  });
-  const all = matchFindings(inventory.id, known, specifications);
-  const [appeared, moved, vanished] = [atMost(all.appeared), atMost(all.moved), atMost(all.vanished)];
-  await countAgain(unit, { again: all.again, moved }, at);
-  for (const finding of vanished) await advanceFinding(unit, finding, { type: "resolve", at });
-  for (const sighting of appeared) await open(unit, inventory, sighting, at);
-  await reopenUnclosed(unit, inventory, { findings: all.again, at });
-  await settleProposal(unit, inventory, { appeared, moved });
-  return [all.appeared, all.moved, all.vanished].some(({ length }) => length > MAX_EACH);
+  if (!("observation" in sight)) return false;
+  const { id: environmentId } = inventory;
+  const { observer, at, observation } = sight;
+  const findings = known.unresolved > 0 ? await unresolved(unit, environmentId) : [];
+  const seen = driftSeen({ environmentId, known, world, findings, observer, observation });
+  if (findings.length + seen.sightings.length === 0) return false;
+
+  const all = matchFindings(findings, seen);
+  const matched = atMost(all);
+  const now = await transactionNow(unit.tx);
+  await countSeen(unit, matched.again, at);
+  await noteMoved(unit, inventory, { seen: [...matched.moved, ...matched.returned], at, changedAt: now });
+  await settleUnseen(unit, inventory, { unseen: matched.unseen, world, at, now });
+  const opened = await openAndSuppress(unit, inventory, { matched, at, now });
+  await reopenUnclosed(unit, environmentId, { findings: seenAsTheyWere(matched), at });
+  const isCovered = findings.some(({ state }) => state === "PROPOSED");
+  if (isCovered || opened.length > 0) await settleProposal(unit, environmentId, { opened, moved: matched.moved });
+  return hasMore(all);
 }
 
-function atMost<T>(all: readonly T[]): readonly T[] {
-  return all.slice(0, MAX_EACH);
+/** What one observer's look says of drift. */
+export function driftSeen({ observer, observation, ...compared }: Look): DriftSeen {
+  const { specifications } = observation;
+  if (!specifications) return componentDrift(observer, compared);
+  const engine = engineDrift(compared.environmentId, specifications);
+  const components = driftAfterInspection(compared);
+  const wouldSee = (finding: Finding) => engine.wouldSee(finding) || components.wouldSee(finding);
+  return { sightings: [...engine.sightings, ...components.sightings], wouldSee };
 }
 
-async function countAgain({ tx }: ServiceUnit, { again, moved }: Seen, lastSeenAt: Date): Promise<void> {
-  await tx.finding.updateMany({
-    where: { id: { in: again.map(({ id }) => id) } },
-    data: { occurrences: { increment: 1 }, lastSeenAt },
-  });
-  for (const { finding, sighting } of moved) {
-    const { specificationId, drift } = sighting;
-    const values = { declared: jsonColumn(drift.declared), observed: jsonColumn(drift.observed) };
-    const data = { specificationId, ...values, occurrences: { increment: 1 }, lastSeenAt };
-    await tx.finding.update({ where: { id: finding.id }, data });
-  }
+async function unresolved({ tx }: ServiceUnit, environmentId: string): Promise<Finding[]> {
+  return tx.finding.findMany({ where: { environmentId, state: { not: "RESOLVED" } }, orderBy: { id: "asc" } });
 }
 
-async function open(unit: ServiceUnit, inventory: Inventory, sighting: Sighting, at: Date): Promise<Finding> {
-  const { fingerprint, specificationKind, specificationId, drift } = sighting;
-  const { tenantId, projectId, id: environmentId } = inventory;
-  const row = {
-    ...{ id: unit.newId(), tenantId, projectId, environmentId, fingerprint, specificationKind, specificationId },
-    ...{ kind: drift.kind, resource: drift.resource, attribute: drift.attribute, firstSeenAt: at, lastSeenAt: at },
-    ...{ proposalId: null, suppressedReason: null, suppressedUntil: null, resolvedAt: null },
+/** What costs rows of its own is bounded; the others are counted in one statement. */
+function atMost({ again, ...all }: Matched): Matched {
+  const first = <T>(some: readonly T[]) => some.slice(0, MAX_AT_ONCE);
+  const { appeared, returned, moved, unseen } = all;
+  return {
+    again,
+    appeared: first(appeared),
+    returned: first(returned),
+    moved: first(moved),
+    unseen: first(unseen),
   };
-  const values = { declared: jsonColumn(drift.declared), observed: jsonColumn(drift.observed) };
-  return commit(unit, begin(driftFinding, row), ({ state }) =>
-    unit.tx.finding.create({ data: { ...row, ...values, state } }),
-  );
+}
+
+function hasMore({ appeared, returned, moved, unseen }: Matched): boolean {
+  return [appeared, returned, moved, unseen].some(({ length }) => length > MAX_AT_ONCE);
+}
+
+async function countSeen({ tx }: ServiceUnit, again: readonly Finding[], at: Date): Promise<void> {
+  if (!again.some(({ lastSeenAt }) => secondsAfter(lastSeenAt, COUNT_EVERY_SECONDS) <= at)) return;
+  const ids = again.map(({ id }) => id);
+  await countAgain(tx, ids, at);
+}
+
+async function noteMoved({ tx }: ServiceUnit, inventory: Inventory, { seen, ...instants }: Moved): Promise<void> {
+  const rows = seen.map(({ finding: { id }, sighting: { specificationId, drift } }) => {
+    const { declared, observed } = drift;
+    return { id, specificationId, declared, observed, severity: severityOf(drift, inventory.class) };
+  });
+  await updateSeen(tx, rows, instants);
+}
+
+/** Opens what appeared, and suppresses what a rule silences: of it, and of what is OPEN in spite of it. */
+async function openAndSuppress(unit: ServiceUnit, inventory: Inventory, { matched, at, now }: Opening) {
+  const { appeared, again, returned, moved } = matched;
+  const open = [...again, ...[...returned, ...moved].map(({ finding }) => finding)].filter(isOpen);
+  if (appeared.length + open.length === 0) return [];
+  const rules = await rulesHolding(unit, inventory.id, now);
+  const opened = await openFindings(unit, inventory, { sightings: appeared, rules, at, changedAt: now });
+  await suppressMatching(unit, open, rules);
+  return opened;
+}
+
+function isOpen({ state }: Finding): boolean {
+  return state === "OPEN";
+}
+
+function seenAsTheyWere({ again, returned }: Matched): Finding[] {
+  return [...again, ...returned.map(({ finding }) => finding)];
 }
 
 /** A run was applied and the drift is still there: whoever proposed it has to look again. */
-async function reopenUnclosed(unit: ServiceUnit, inventory: Inventory, { findings, at }: Unclosed): Promise<void> {
+async function reopenUnclosed(unit: ServiceUnit, environmentId: string, { findings, at }: Unclosed): Promise<void> {
   const covered = findings.filter(({ state }) => state === "PROPOSED");
+  if (covered.length === 0) return;
+  const proposals = [...new Set(covered.flatMap(({ proposalId }) => proposalId ?? []))];
   const completed = await unit.tx.proposal.findMany({
-    where: {
-      environmentId: inventory.id,
-      id: { in: covered.flatMap(({ proposalId }) => proposalId ?? []) },
-      state: "COMPLETED",
-      endedAt: { lte: at },
-    },
+    where: { environmentId, id: { in: proposals }, state: "COMPLETED", endedAt: { lte: at } },
     select: { id: true },
   });
   const unclosed = covered.filter(({ proposalId }) => completed.some(({ id }) => id === proposalId));
-  for (const finding of atMost(unclosed)) await advanceFinding(unit, finding, { type: "reopen" });
+  await advanceFindings(unit, unclosed.slice(0, MAX_AT_ONCE), { type: "reopen" });
 }
 
-async function settleProposal(unit: ServiceUnit, inventory: Inventory, { appeared, moved }: Drifted): Promise<void> {
-  const undecided = await undecidedProposal(unit, inventory.id);
-  if (!undecided) return;
-  const reviewedMoved = moved.some(({ finding }) => finding.proposalId === undecided.id);
-  if (appeared.length > 0 || reviewedMoved) {
-    await endWithoutEffect(unit, undecided, { type: "supersede" });
-    return;
-  }
-  const left = await unit.tx.finding.count({ where: { proposalId: undecided.id, state: "PROPOSED" } });
-  if (left === 0) await endProposal(unit, undecided, { type: "lapse" });
+/** What one observer's sight makes of what was known. */
+interface Taken {
+  known: KnownWorld;
+  world: World;
+  sight: Sight;
 }
 
-type Seen = { readonly [K in "again" | "moved"]: Readonly<Matched[K]> };
-type Drifted = { readonly [K in "appeared" | "moved"]: Readonly<Matched[K]> };
+type Look = Compared & { observer: string; observation: Observation };
+
+interface Moved {
+  seen: readonly Seen[];
+  at: Date;
+  changedAt: Date;
+}
+
+interface Opening {
+  matched: Matched;
+  at: Date;
+  now: Date;
+}
 
 interface Unclosed {
   findings: readonly Finding[];

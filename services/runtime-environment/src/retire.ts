@@ -1,6 +1,6 @@
 import type { Inventory } from "../generated/prisma/client.ts";
 import type { ServiceUnit } from "./context.ts";
-import { advanceFinding } from "./finding-transitions.ts";
+import { advanceFindings } from "./finding-transitions.ts";
 import { advanceInventory } from "./inventory.ts";
 import { endProposal, undecidedProposal } from "./proposal-transitions.ts";
 
@@ -15,6 +15,6 @@ export async function retire(unit: ServiceUnit, inventory: Inventory): Promise<I
   const findings = await unit.tx.finding.findMany({
     where: { environmentId: inventory.id, state: { not: "RESOLVED" } },
   });
-  for (const finding of findings) await advanceFinding(unit, finding, { type: "resolve", at: unit.at });
+  await advanceFindings(unit, findings, { type: "resolve", at: unit.at });
   return retired;
 }

@@ -20,5 +20,8 @@ const unapplied: ReadonlySet<RunState> = new Set([
 export function endOf({ provisioningRunId, state, reason }: ProvisioningRun): RunEnd | undefined {
   if (state === RunState.APPLIED) return { applied: true };
   if (!unapplied.has(state)) return undefined;
-  return { applied: false, reason: reason ?? `run ${provisioningRunId} is ${RunState[state]}` };
+  const why = reason ?? `run ${provisioningRunId} is ${RunState[state]}`;
+  if (state !== RunState.INDETERMINATE) return { applied: false, reason: why };
+  const wayOut = `nobody knows what run ${provisioningRunId} did: see GetRecoveryManifest, and end it by ResolveIndeterminate`;
+  return { applied: false, reason: `${why}; ${wayOut}` };
 }

@@ -4,7 +4,8 @@ import { InvalidInput } from "@runtime-cloud/service-kit/errors";
 import { runtimeInventory } from "@runtime-cloud/state-machines/runtime-inventory";
 import type { EnvironmentClass } from "../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "./context.ts";
-import { transactionNow, secondsAfter } from "@runtime-cloud/eventing/database-clock";
+import { firstLook } from "./schedule.ts";
+import { proposeAfter } from "./proposal-policy.ts";
 
 /** Starts the inventory of an environment; one that has an inventory keeps it. */
 export async function startInventory(unit: ServiceUnit, context: Context, created: Created): Promise<void> {
@@ -15,9 +16,9 @@ export async function startInventory(unit: ServiceUnit, context: Context, create
     throw new InvalidInput([{ field: "environmentId", description: `${id} is an environment of another tenant` }]);
   }
   const { OBSERVE_EVERY_SECONDS: observeSeconds, STALE_AFTER_SECONDS: staleAfterSeconds } = context.settings;
-  const proposeAfterSeconds = context.settings.PROPOSE_AFTER_SECONDS ?? null;
+  const proposeAfterSeconds = proposeAfter(context.settings, created.class);
   // Nothing is applied yet: its first apply brings the first look sooner than this.
-  const observeAt = secondsAfter(await transactionNow(unit.tx), observeSeconds);
+  const observeAt = await firstLook(unit.tx, id, observeSeconds);
   const row = { ...created, currentReleaseId: null, observedAt: null, staleAt: null };
   const schedule = { observeAt, observeSeconds, staleAfterSeconds, proposeAfterSeconds };
   await commit(unit, begin(runtimeInventory, row), ({ state }) =>

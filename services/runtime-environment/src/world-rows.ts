@@ -1,48 +1,63 @@
+import type { SpecificationKind } from "../generated/prisma/client.ts";
 import type { Tx } from "./context.ts";
-import type { World } from "./world.ts";
+import type { KnownResource, Report, TrackedVersions, World } from "./world.ts";
 
-/** Reads what is known of an environment. */
-export async function readWorld(tx: Tx, environmentId: string): Promise<World> {
-  return tx.inventory.findUniqueOrThrow({
-    where: { id: environmentId },
-    select: {
-      currentReleaseId: true,
-      specifications: { omit: { inventoryId: true } },
-      resources: { omit: { inventoryId: true } },
-      components: { omit: { inventoryId: true } },
-      reports: { omit: { inventoryId: true } },
-    },
-  });
+/** An environment's world, and how many of its findings aren't resolved. */
+export type KnownWorld = World & { unresolved: number };
+
+/** Reads what is known of an environment: one query, whatever it has. */
+export async function readWorld(tx: Tx, environmentId: string): Promise<KnownWorld> {
+  const [row] = await tx.$queryRaw<WorldRow[]>`
+    SELECT current_release_id AS "currentReleaseId",
+      (SELECT count(*)::int FROM finding WHERE environment_id = inventory.id AND state <> 'RESOLVED') AS unresolved,
+      (SELECT coalesce(jsonb_agg(jsonb_build_object(
+          'kind', kind, 'declaredVersion', declared_version, 'declaredSpecificationId', declared_specification_id,
+          'appliedVersion', applied_version, 'appliedSpecificationId', applied_specification_id, 'appliedAt', applied_at,
+          'resourceCount', resource_count, 'resourcesDigest', resources_digest) ORDER BY kind), '[]')
+        FROM tracked_specification WHERE inventory_id = inventory.id) AS specifications,
+      (SELECT coalesce(jsonb_agg(jsonb_build_object(
+          'observer', observer, 'name', name, 'componentVersion', component_version,
+          'replicasDesired', replicas_desired, 'replicasReady', replicas_ready, 'health', health,
+          'healthUrl', health_url, 'versionUrl', version_url) ORDER BY observer, name), '[]')
+        FROM component WHERE inventory_id = inventory.id) AS components,
+      (SELECT coalesce(jsonb_agg(jsonb_build_object(
+          'observer', observer, 'observedAt', observed_at, 'failure', failure,
+          'failures', failures, 'retryAt', retry_at) ORDER BY observer), '[]')
+        FROM observer_report WHERE inventory_id = inventory.id) AS reports
+    FROM inventory WHERE id = ${environmentId}`;
+  if (!row) throw new Error(`environment ${environmentId} went away while it was read`);
+  const specifications = row.specifications.map(versionsOfRow);
+  return { ...row, specifications, reports: row.reports.map(reportOfRow) };
 }
 
-/** Writes what one observer's look made of it: its report and components, the versions, and the resources if they moved. */
-export async function writeWorld(tx: Tx, { environmentId: inventoryId, observer, world, resourcesMoved }: Written) {
-  const own = { inventoryId, observer };
-  for (const report of world.reports.filter((each) => each.observer === observer)) {
-    await tx.observerReport.upsert({
-      where: { inventoryId_observer: own },
-      create: { ...report, inventoryId },
-      update: report,
-    });
-  }
-  await tx.component.deleteMany({ where: own });
-  const components = world.components.filter((component) => component.observer === observer);
-  await tx.component.createMany({ data: components.map((component) => ({ ...component, inventoryId })) });
-  for (const versions of world.specifications) {
-    await tx.trackedSpecification.upsert({
-      where: { inventoryId_kind: { inventoryId, kind: versions.kind } },
-      create: { ...versions, inventoryId },
-      update: versions,
-    });
-  }
-  if (!resourcesMoved) return;
-  await tx.resource.deleteMany({ where: { inventoryId } });
-  await tx.resource.createMany({ data: world.resources.map((resource) => ({ ...resource, inventoryId })) });
+/** The resources of some kinds of specification. */
+export async function readResources(
+  tx: Tx,
+  inventoryId: string,
+  kinds: readonly SpecificationKind[],
+): Promise<KnownResource[]> {
+  return tx.$queryRaw<KnownResource[]>`
+    SELECT kind::text AS kind, address, resource_type AS "resourceType", resource_id AS "resourceId"
+    FROM resource WHERE inventory_id = ${inventoryId} AND kind::text = ANY (${[...kinds]}::text[])
+    ORDER BY kind, address`;
 }
 
-interface Written {
-  environmentId: string;
-  observer: string;
-  world: World;
-  resourcesMoved: boolean;
+type Text = string | null;
+type ReportRow = Omit<Report, "observedAt" | "retryAt"> & { observedAt: Text; retryAt: Text };
+type VersionsRow = Omit<TrackedVersions, "appliedAt"> & { appliedAt: Text };
+type WorldRow = Omit<KnownWorld, "reports" | "specifications"> & {
+  reports: readonly ReportRow[];
+  specifications: readonly VersionsRow[];
+};
+
+function versionsOfRow({ appliedAt, ...versions }: VersionsRow): TrackedVersions {
+  return { ...versions, appliedAt: instantOf(appliedAt) };
+}
+
+function reportOfRow({ observedAt, retryAt, ...report }: ReportRow): Report {
+  return { ...report, observedAt: instantOf(observedAt), retryAt: instantOf(retryAt) };
+}
+
+function instantOf(text: Text): Date | null {
+  return text === null ? null : new Date(text);
 }

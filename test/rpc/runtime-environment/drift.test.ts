@@ -2,8 +2,13 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code } from "@connectrpc/connect";
+import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
+import { SpecificationDeclaredSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/provisioning_pb";
+import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import {
   DriftKind,
+  DriftOrigin,
+  FindingSeverity,
   FindingState,
   Health,
   SyncStatus,
@@ -14,6 +19,7 @@ import { applied, type Applied } from "../../_support/provisioning-server.ts";
 import {
   type EnvironmentClient,
   type EnvironmentService,
+  eventAbout,
   refusalOf,
   startEnvironments,
 } from "../../_support/runtime-environment.ts";
@@ -50,9 +56,15 @@ const findings = async () => (await tenant.listFindings({ environmentId })).find
 const detected = async () =>
   (await service.announced(tenantId)).filter(({ event }) => event === "RuntimeDriftDetected");
 const future = timestampFromDate(new Date(Date.now() + 3_600_000));
+/** Findings are counted once a minute: lets that minute be over. */
+const minuteLater = async () => {
+  const lastSeenAt = new Date(Date.now() - 61_000);
+  await service.database.finding.updateMany({ where: { environmentId }, data: { lastSeenAt } });
+};
 
 test("drift is found and announced once, counted when seen again, and resolved when gone", async () => {
   expect((await seen([edited])).environment?.sync).toBe(SyncStatus.DRIFTED);
+  await minuteLater();
   await seen([edited]);
   const [finding, ...others] = await findings();
   expect(others).toEqual([]);
@@ -64,6 +76,9 @@ test("drift is found and announced once, counted when seen again, and resolved w
     declared: text("1.4.0"),
     observed: text("1.3.9"),
     occurrences: 2,
+    severity: FindingSeverity.MEDIUM,
+    origin: DriftOrigin.WORLD,
+    observer: "engine",
   });
   expect(await detected()).toMatchObject([{ data: { findingId: finding?.findingId, resource: "terraform_data.app" } }]);
 
@@ -71,18 +86,59 @@ test("drift is found and announced once, counted when seen again, and resolved w
   expect(await findings()).toMatchObject([{ state: FindingState.RESOLVED, occurrences: 2 }]);
 });
 
-test("the same drift after its resolution is a new finding", async () => {
+test("a finding that is seen again as it was is written at most once a minute", async () => {
+  await seen([edited]);
+  const first = await service.database.finding.findFirstOrThrow({ where: { environmentId } });
+  await seen([edited]);
+  expect(await service.database.finding.findFirstOrThrow({ where: { environmentId } })).toEqual(first);
+});
+
+test("the same drift after its resolution is a new finding, which refers to the old one", async () => {
   await seen([edited]);
   await seen([]);
   await seen([edited]);
-  expect((await findings()).map(({ state }) => state)).toEqual([FindingState.OPEN, FindingState.RESOLVED]);
+  const [again, before] = await findings();
+  expect([again?.state, before?.state]).toEqual([FindingState.OPEN, FindingState.RESOLVED]);
+  expect(again?.previousFindingId).toBe(before?.findingId);
+  expect(before?.previousFindingId).toBeUndefined();
   expect(await detected()).toHaveLength(2);
+  await seen([]);
+  await seen([edited]);
+  expect((await findings())[0]?.previousFindingId).toBe(again?.findingId);
+});
+
+test("a declared version that isn't applied yet shows in the origin of what drifts, and is no drift itself", async () => {
+  await seen([edited]);
+  const declared = { specificationId: uuidv7(), environmentId, tenantId, kind: SpecificationKind.BASELINE, version: 2 };
+  const event = eventAbout(
+    SpecificationDeclaredSchema,
+    { ...declared, programVersion: "network@1.0.0" },
+    { id: environmentId, tenantId },
+  );
+  await service.deliver(event);
+  await service.deliver(event);
+  expect(await findings()).toMatchObject([{ origin: DriftOrigin.WORLD_AND_SPECIFICATION }]);
+  expect((await seen([])).environment?.sync).toBe(SyncStatus.PENDING_SPECIFICATION);
+  expect((await findings()).filter(({ state }) => state !== FindingState.RESOLVED)).toEqual([]);
+});
+
+test("what drifts in production is more severe", async () => {
+  const at = { environmentId: uuidv7(), projectId: uuidv7(), tenantId, class: EnvironmentClass.PRODUCTION };
+  await service.deliver(eventAbout(EnvironmentCreatedSchema, at, { id: at.environmentId, tenantId }));
+  environmentId = at.environmentId;
+  await seen([edited, { address: "terraform_data.db", kind: DriftKind.RESOURCE_MISSING }]);
+  const found = (await findings()).map(({ kind, severity }) => [kind, severity]);
+  expect(found).toContainEqual([DriftKind.ATTRIBUTE_CHANGED, FindingSeverity.HIGH]);
+  expect(found).toContainEqual([DriftKind.RESOURCE_MISSING, FindingSeverity.CRITICAL]);
 });
 
 test("a finding that drifts further keeps its identity and shows what is there now", async () => {
   await seen([edited]);
+  const before = await service.database.finding.findFirstOrThrow({ where: { environmentId } });
   await seen([{ ...edited, observed: text("1.0.0") }]);
   expect(await findings()).toMatchObject([{ observed: text("1.0.0"), occurrences: 2 }]);
+  const after = await service.database.finding.findFirstOrThrow({ where: { environmentId } });
+  expect(after.changedAt.getTime()).toBeGreaterThan(before.changedAt.getTime());
   expect(await detected()).toHaveLength(1);
 });
 
@@ -121,6 +177,7 @@ test("a suppressed finding is no drift, is counted in silence, and opens when it
   const findingId = (await findings())[0]?.findingId ?? "";
   const { finding } = await tenant.suppressDrift({ findingId, reason: "known migration", until: future });
   expect(finding).toMatchObject({ state: FindingState.SUPPRESSED, suppressedReason: "known migration" });
+  await minuteLater();
   expect((await seen([edited])).environment?.sync).toBe(SyncStatus.IN_SYNC);
   expect(await findings()).toMatchObject([{ state: FindingState.SUPPRESSED, occurrences: 2 }]);
   expect(await service.runOut("suppression-end")).not.toContain(findingId);
@@ -154,13 +211,55 @@ test("a suppression until an instant that has passed is refused by field", async
   expect(rawMessage).toMatch(/^until: is not in the future/);
 });
 
-test("more drift than one observation opens is opened by the next one, which is asked for at once", async () => {
-  const many = Array.from({ length: 60 }, (_, index) => ({ ...edited, address: `terraform_data.app[${index}]` }));
-  await seen(many);
-  expect(await service.database.finding.count({ where: { environmentId } })).toBe(50);
+const many = (length: number) =>
+  Array.from({ length }, (_, index) => ({ ...edited, address: `terraform_data.app[${index}]` }));
+const countFindings = (where: { state?: "OPEN" | "RESOLVED" } = {}) =>
+  service.database.finding.count({ where: { environmentId, ...where } });
+
+test("a thousand resources that drift at once are opened by one look, and resolved by one, each told once", async () => {
+  expect((await seen(many(1_000))).environment?.sync).toBe(SyncStatus.DRIFTED);
+  expect(await countFindings({ state: "OPEN" })).toBe(1_000);
+  expect(service.enqueued).not.toContain(environmentId);
+  const told = (await detected()).map(({ data }) => data["resource"]);
+  expect(told).toHaveLength(1_000);
+  expect(new Set(told).size).toBe(1_000);
+  const history = { tenantId, aggregate: "DriftFinding" };
+  expect(await service.database.transition.count({ where: { ...history, fromState: "[*]" } })).toBe(1_000);
+
+  await seen([]);
+  expect(await countFindings({ state: "RESOLVED" })).toBe(1_000);
+  expect(await service.database.transition.count({ where: { ...history, toState: "RESOLVED" } })).toBe(1_000);
+  expect(await detected()).toHaveLength(1_000);
+});
+
+test("more drift than one look opens is opened by the next one, which is asked for at once", async () => {
+  await seen(many(1_010));
+  expect(await countFindings()).toBe(1_000);
   expect(service.enqueued).toContain(environmentId);
-  await seen(many);
-  expect(await service.database.finding.count({ where: { environmentId } })).toBe(60);
+  await seen(many(1_010));
+  expect(await countFindings()).toBe(1_010);
+});
+
+test("a look that sees nothing new of a thousand findings leaves their rows alone", async () => {
+  await seen(many(1_000));
+  const written = () => service.database.$queryRaw`
+    SELECT count(DISTINCT xmin::text)::int AS writers FROM finding WHERE environment_id = ${environmentId}`;
+  expect(await written()).toEqual([{ writers: 1 }]);
+  const before = await service.database.transition.count({ where: { tenantId } });
+  await seen(many(1_000));
+  expect(await written()).toEqual([{ writers: 1 }]);
+  expect(await service.database.transition.count({ where: { tenantId } })).toBe(before);
+});
+
+test("findings are listed by kind, and by severity with all that is worse", async () => {
+  const missing = { address: "terraform_data.db", kind: DriftKind.RESOURCE_MISSING };
+  await seen([edited, missing, { address: "terraform_data.extra", kind: DriftKind.RESOURCE_UNMANAGED }]);
+  const listed = async (filter: { kind?: DriftKind; severity?: FindingSeverity }) =>
+    (await tenant.listFindings({ environmentId, ...filter })).findings.map(({ kind }) => kind);
+  expect(await listed({ kind: DriftKind.RESOURCE_UNMANAGED })).toEqual([DriftKind.RESOURCE_UNMANAGED]);
+  expect(await listed({ severity: FindingSeverity.HIGH })).toEqual([DriftKind.RESOURCE_MISSING]);
+  expect(await listed({ severity: FindingSeverity.LOW })).toHaveLength(3);
+  expect(await listed({ kind: DriftKind.ATTRIBUTE_CHANGED, severity: FindingSeverity.HIGH })).toEqual([]);
 });
 
 test("findings are listed newest first, by state and page", async () => {

@@ -1,87 +1,33 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { create } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
-import {
-  DecideReconciliationRequest_Decision as Decision,
-  type Proposal,
-} from "@runtime-cloud/contracts/runtimecloud/inventory/v1/proposals_pb";
+import { Code } from "@connectrpc/connect";
+import { DecideReconciliationRequest_Decision as Decision } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/proposals_pb";
 import {
   DriftKind,
   FindingState,
+  Health,
   ProposalState,
-  ReconciliationDirection,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
-import {
-  ProvisioningKind,
-  RunMode,
-  RunState,
-  SpecificationKind,
-} from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { until } from "@runtime-cloud/local-servers/until";
+import { SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
-import { applied, type Applied } from "../../_support/provisioning-server.ts";
-import {
-  type EnvironmentClient,
-  type EnvironmentService,
-  refusalOf,
-  startEnvironments,
-} from "../../_support/runtime-environment.ts";
+import { applied } from "../../_support/provisioning-server.ts";
+import { drift, past, type Reconciling, reconciling, REFRESH, REVERT } from "../../_support/reconciling.ts";
+import { type EnvironmentService, refusalOf, startEnvironments } from "../../_support/runtime-environment.ts";
 
 let service: EnvironmentService;
-let tenantId: string;
-let tenant: EnvironmentClient;
-let environmentId: string;
-let specificationId: string;
+let here: Reconciling;
 
 beforeAll(async () => {
   service = await startEnvironments();
 });
 afterAll(() => service.close());
 beforeEach(async () => {
-  tenantId = `tenant-${uuidv7()}`;
-  tenant = service.as(tenantId);
-  environmentId = await service.created(tenantId);
-  specificationId = uuidv7();
-  const { provisioning } = service;
-  provisioning.planned.length = 0;
-  provisioning.refusal = undefined;
-  provisioning.firstState = RunState.QUEUED;
-  provisioning.whilePlanning = () => Promise.resolve();
+  here = await reconciling(service);
 });
-
-const REVERT = ReconciliationDirection.REVERT_TO_SPECIFICATION;
-const text = (value: string) => create(ValueSchema, { kind: { case: "stringValue", value } });
-const drift = (attribute: string, observed = "edited") => ({
-  address: "terraform_data.app",
-  kind: DriftKind.ATTRIBUTE_CHANGED,
-  attribute,
-  applied: text("declared"),
-  observed: text(observed),
-});
-const seen = (facts: NonNullable<Applied["drift"]>) => {
-  service.provisioning.applied.set(environmentId, [applied({ specificationId, drift: facts })]);
-  return tenant.observeEnvironment({ environmentId });
-};
-const proposed = async (direction = REVERT): Promise<Proposal> => {
-  const { proposal } = await tenant.proposeReconciliation({ environmentId, direction });
-  if (!proposal) throw new Error("no proposal");
-  return proposal;
-};
-const decide = ({ proposalId, digest }: Proposal, decision = Decision.ACCEPT, reason = "") =>
-  tenant.decideReconciliation({ proposalId, digest, decision, reason });
-const proposalNow = async ({ proposalId }: Proposal) => (await tenant.getProposal({ proposalId })).proposal;
-const findings = async () => (await tenant.listFindings({ environmentId })).findings;
-const events = async () => (await service.announced(tenantId)).map(({ event }) => event);
-const decidedEvents = async () =>
-  (await service.announced(tenantId)).filter(({ event }) => event === "ReconciliationDecided");
-const past = () => new Date(Date.now() - 1_000);
-const followedUp = async ({ proposalId: id }: Proposal) => {
-  await service.database.proposal.update({ where: { id }, data: { askAt: past() } });
-  return service.runOut("acceptance");
-};
 
 test("open findings of a specification become one proposal with a digest, an end and an announcement", async () => {
+  const { environmentId, tenant, tenantId, seen, proposed, findings } = here;
   await seen([drift("input.a"), drift("input.b")]);
   const proposal = await proposed();
   expect(proposal).toMatchObject({
@@ -98,165 +44,17 @@ test("open findings of a specification become one proposal with a digest, an end
   ]);
   expect([...proposal.findingIds].sort()).toEqual(covered.map(({ findingId }) => findingId).sort());
   expect(Number(proposal.expiresAt?.seconds) - Number(proposal.proposedAt?.seconds)).toBe(86_400);
-  expect(await events()).toContain("ReconciliationProposed");
+  expect((await service.announced(tenantId)).map(({ event }) => event)).toContain("ReconciliationProposed");
   expect((await tenant.listProposals({ environmentId })).proposals).toEqual([proposal]);
 });
 
-test("reverting what nobody declared is shown as destructive", async () => {
-  await seen([{ address: "terraform_data.extra", kind: DriftKind.RESOURCE_UNMANAGED }]);
-  expect(await proposed()).toMatchObject({ destructive: true });
-});
-
-test("an accepted proposal plans one run of the applied specification and is ACCEPTED with it", async () => {
-  await seen([drift("input.a")]);
-  const proposal = await proposed();
-  const decided = (await decide(proposal, Decision.ACCEPT, "as reviewed")).proposal;
-  expect(decided).toMatchObject({
-    state: ProposalState.ACCEPTED,
-    decidedBy: `operator of ${tenantId}`,
-    reason: "as reviewed",
-  });
-  expect(service.provisioning.planned).toMatchObject([
-    {
-      specificationId,
-      kind: ProvisioningKind.RECONCILIATION,
-      mode: RunMode.APPLY,
-      proposalId: proposal.proposalId,
-      idempotencyKey: proposal.proposalId,
-    },
-  ]);
-  expect(await decidedEvents()).toMatchObject([
-    { data: { state: "PROPOSAL_STATE_ACCEPTED", provisioningRunId: decided?.provisioningRunId } },
-  ]);
-});
-
-test("refreshing the state plans a refresh-only run", async () => {
-  await seen([drift("input.a")]);
-  await decide(await proposed(ReconciliationDirection.REFRESH_STATE));
-  expect(service.provisioning.planned).toMatchObject([{ mode: RunMode.REFRESH_ONLY }]);
-});
-
-test("a proposal that is accepted while provisioning is down stays ACCEPTING and is planned once it is up", async () => {
-  await seen([drift("input.a")]);
-  const proposal = await proposed();
-  await service.provisioning.down();
-  expect((await decide(proposal)).proposal?.state).toBe(ProposalState.ACCEPTING);
-  expect(await decidedEvents()).toEqual([]);
-  expect(await followedUp(proposal)).toContain(proposal.proposalId);
-  expect((await proposalNow(proposal))?.state).toBe(ProposalState.ACCEPTING);
-
-  await service.provisioning.up();
-  await until("the proposal to be ACCEPTED", 20_000, async () => {
-    await followedUp(proposal);
-    return (await proposalNow(proposal))?.state === ProposalState.ACCEPTED || undefined;
-  });
-  expect(service.provisioning.planned).toHaveLength(1);
-  expect(await decidedEvents()).toHaveLength(1);
-});
-
-test("a run that is planned late is part of what the decision set off", async () => {
-  await seen([drift("input.a")]);
-  const { proposalId, digest } = await proposed();
-  await service.provisioning.down();
-  const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
-  const headers = { "x-correlation-id": "decision-7", traceparent };
-  await tenant.decideReconciliation({ proposalId, digest, decision: Decision.ACCEPT }, { headers });
-  await service.provisioning.up();
-  await until("the proposal to be ACCEPTED", 20_000, async () => {
-    await service.database.proposal.update({ where: { id: proposalId }, data: { askAt: past() } });
-    await service.runOut("acceptance");
-    const { proposal } = await tenant.getProposal({ proposalId });
-    return proposal?.state === ProposalState.ACCEPTED || undefined;
-  });
-  expect(service.provisioning.headers).toEqual({ tenant: tenantId, correlationId: "decision-7", traceparent });
-  const transition = { aggregateId: proposalId, event: "planRun" };
-  expect(await service.database.transition.findMany({ where: transition })).toMatchObject([
-    { actor: "deadline:acceptance", correlationId: "decision-7", traceparent },
-  ]);
-});
-
-test("a plan that is refused for good fails the proposal with the reason and opens its findings", async () => {
-  await seen([drift("input.a")]);
-  const proposal = await proposed();
-  service.provisioning.refusal = new ConnectError("the specification is SUPERSEDED", Code.FailedPrecondition);
-  expect((await decide(proposal)).proposal).toMatchObject({
-    state: ProposalState.FAILED,
-    reason: "the specification is SUPERSEDED",
-  });
-  expect(await findings()).toMatchObject([{ state: FindingState.OPEN }]);
-});
-
-test("a run that was over before it was known here completes the proposal", async () => {
-  await seen([drift("input.a")]);
-  service.provisioning.firstState = RunState.APPLIED;
-  expect((await decide(await proposed())).proposal?.state).toBe(ProposalState.COMPLETED);
-  expect(service.enqueued).toContain(environmentId);
-  await seen([]);
-  expect(await findings()).toMatchObject([{ state: FindingState.RESOLVED }]);
-});
-
-test("a cancelled run, which no event tells, fails the proposal when it is asked for", async () => {
-  await seen([drift("input.a")]);
-  const proposal = await proposed();
-  const { proposal: accepted } = await decide(proposal);
-  await followedUp(proposal);
-  expect((await proposalNow(proposal))?.state).toBe(ProposalState.ACCEPTED);
-  service.provisioning.runs.set(accepted?.provisioningRunId ?? "", { state: RunState.CANCELLED });
-  await followedUp(proposal);
-  expect(await proposalNow(proposal)).toMatchObject({ state: ProposalState.FAILED });
-  expect(await findings()).toMatchObject([{ state: FindingState.OPEN }]);
-});
-
-test("drift that is still there after its run was applied is open again", async () => {
-  await seen([drift("input.a")]);
-  service.provisioning.firstState = RunState.APPLIED;
-  await decide(await proposed());
-  await seen([drift("input.a")]);
-  expect(await findings()).toMatchObject([{ state: FindingState.OPEN }]);
-});
-
-test("a rejected proposal is announced, plans nothing and opens its findings", async () => {
-  await seen([drift("input.a")]);
-  const proposal = await proposed();
-  const { proposal: rejected } = await decide(proposal, Decision.REJECT, "wanted");
-  expect(rejected).toMatchObject({ state: ProposalState.REJECTED, reason: "wanted", findingIds: proposal.findingIds });
-  expect(service.provisioning.planned).toEqual([]);
-  expect(await findings()).toMatchObject([{ state: FindingState.OPEN }]);
-  expect(await decidedEvents()).toMatchObject([{ data: { state: "PROPOSAL_STATE_REJECTED" } }]);
-});
-
-test("a decision on another digest is refused by field and changes nothing", async () => {
-  await seen([drift("input.a")]);
-  const proposal = await proposed();
-  const { code, rawMessage } = await refusalOf(decide({ ...proposal, digest: `sha256:${"0".repeat(64)}` }));
-  expect(code).toBe(Code.InvalidArgument);
-  expect(rawMessage).toContain(`digest: is not the digest of proposal ${proposal.proposalId}`);
-  expect((await proposalNow(proposal))?.state).toBe(ProposalState.PROPOSED);
-});
-
-test("a proposal is decided once, and the same key returns its decision again", async () => {
-  await seen([drift("input.a")]);
-  const { proposalId, digest } = await proposed();
-  const request = { proposalId, digest, decision: Decision.ACCEPT, idempotencyKey: "decide-1" };
-  const first = await tenant.decideReconciliation(request);
-  expect(await tenant.decideReconciliation(request)).toEqual(first);
-  const { code, rawMessage } = await refusalOf(
-    tenant.decideReconciliation({ proposalId, digest, decision: Decision.REJECT }),
-  );
-  expect(code).toBe(Code.FailedPrecondition);
-  expect(rawMessage).toContain(`ReconciliationProposal ${proposalId} is ACCEPTED: reject refused`);
-  expect(service.provisioning.planned).toHaveLength(1);
-});
-
-test("of two decisions at the same moment one stands", async () => {
-  await seen([drift("input.a")]);
-  const proposal = await proposed();
-  const outcomes = await Promise.allSettled([decide(proposal), decide(proposal, Decision.REJECT)]);
-  expect(outcomes.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
-  expect(await decidedEvents()).toHaveLength(1);
+test("reverting what nobody declared is shown as destructive until its plan is there", async () => {
+  await here.seen([{ address: "terraform_data.extra", kind: DriftKind.RESOURCE_UNMANAGED }]);
+  expect(await here.proposed()).toMatchObject({ destructive: true });
 });
 
 test("new drift supersedes an undecided proposal and opens its findings", async () => {
+  const { seen, proposed, proposalNow, findings, decide } = here;
   await seen([drift("input.a")]);
   const proposal = await proposed();
   await seen([drift("input.a"), drift("input.b")]);
@@ -266,6 +64,7 @@ test("new drift supersedes an undecided proposal and opens its findings", async 
 });
 
 test("drift that moves on supersedes the proposal that showed another value", async () => {
+  const { seen, proposed, proposalNow } = here;
   await seen([drift("input.a")]);
   const proposal = await proposed();
   await seen([drift("input.a", "edited again")]);
@@ -273,6 +72,7 @@ test("drift that moves on supersedes the proposal that showed another value", as
 });
 
 test("drift that vanishes makes an undecided proposal OBSOLETE", async () => {
+  const { seen, proposed, proposalNow } = here;
   await seen([drift("input.a"), drift("input.b")]);
   const proposal = await proposed();
   await seen([drift("input.b")]);
@@ -281,11 +81,15 @@ test("drift that vanishes makes an undecided proposal OBSOLETE", async () => {
   expect((await proposalNow(proposal))?.state).toBe(ProposalState.OBSOLETE);
 });
 
-test("a newer proposal supersedes the undecided one and takes its findings", async () => {
+test("a newer proposal supersedes the undecided one, which names it, and takes its findings", async () => {
+  const { tenant, environmentId, seen, proposed, proposalNow, findings } = here;
   await seen([drift("input.a"), drift("input.b")]);
   const older = await proposed();
-  const newer = await proposed(ReconciliationDirection.REFRESH_STATE);
-  expect((await proposalNow(older))?.state).toBe(ProposalState.SUPERSEDED);
+  const newer = await proposed(REFRESH);
+  expect(await proposalNow(older)).toMatchObject({
+    state: ProposalState.SUPERSEDED,
+    supersededBy: newer.proposalId,
+  });
   expect((await findings()).map(({ proposalId }) => proposalId)).toEqual([newer.proposalId, newer.proposalId]);
 
   const [findingId = ""] = newer.findingIds;
@@ -296,6 +100,7 @@ test("a newer proposal supersedes the undecided one and takes its findings", asy
 });
 
 test("findings of several specifications need their ids named, and the refusal names them", async () => {
+  const { tenant, environmentId, specificationId, proposed, findings } = here;
   const release = applied({ kind: SpecificationKind.RELEASE, drift: [drift("input.a")] });
   service.provisioning.applied.set(environmentId, [applied({ specificationId, drift: [drift("input.a")] }), release]);
   await tenant.observeEnvironment({ environmentId });
@@ -311,18 +116,37 @@ test("findings of several specifications need their ids named, and the refusal n
 });
 
 test("what can't be proposed is refused by field", async () => {
+  const { tenant, environmentId, proposed, seen } = here;
   const nothing = await refusalOf(proposed());
   expect(nothing.rawMessage).toMatch(/^environmentId: has no open finding/);
   await seen([drift("input.a")]);
-  const adopt = await refusalOf(proposed(ReconciliationDirection.ADOPT_OBSERVED));
-  expect(adopt.rawMessage).toContain("use REVERT_TO_SPECIFICATION or REFRESH_STATE");
-  const request = { environmentId, direction: REVERT, findingIds: [uuidv7()] };
+  const request = { environmentId, direction: REVERT, findingIds: [uuidv7(), "no-uuid"] };
   const unknown = await refusalOf(tenant.proposeReconciliation(request));
   expect(unknown.rawMessage).toMatch(/^findingIds\[0\]: is no finding of environment/);
-  expect([nothing.code, adopt.code, unknown.code]).toEqual(Array(3).fill(Code.InvalidArgument));
+  expect(unknown.rawMessage).toContain("findingIds[1]: is no finding of environment");
+  expect([nothing.code, unknown.code]).toEqual([Code.InvalidArgument, Code.InvalidArgument]);
+});
+
+test("degraded health can't be proposed, by name or with everything else, and the refusal says why", async () => {
+  const { tenant, environmentId, specificationId, proposed, findings } = here;
+  const component = { name: "web", version: "1.0.0", replicas: 2 };
+  const release = applied({ specificationId, kind: SpecificationKind.RELEASE, components: [component] });
+  service.provisioning.applied.set(environmentId, [release]);
+  await tenant.observeEnvironment({ environmentId });
+  const seen = { name: "web", version: "1.0.0", replicasDesired: 2, replicasReady: 2, health: Health.DEGRADED };
+  const observedAt = { seconds: BigInt(Math.floor(past().getTime() / 1_000)), nanos: 0 };
+  await tenant.observeEnvironment({ environmentId, observation: { observedAt, components: [seen] } });
+  const [finding] = await findings();
+  expect(finding?.kind).toBe(DriftKind.HEALTH_DEGRADED);
+
+  expect((await refusalOf(proposed())).rawMessage).toMatch(/^environmentId: has no open finding/);
+  const request = { environmentId, direction: REVERT, findingIds: [finding?.findingId ?? ""] };
+  const named = await refusalOf(tenant.proposeReconciliation(request));
+  expect(named.rawMessage).toMatch(/^findingIds\[0\]: is HEALTH_DEGRADED, which no run puts right/);
 });
 
 test("a proposal that nobody decides in time is EXPIRED and opens its findings", async () => {
+  const { seen, proposed, decide, proposalNow, findings } = here;
   await seen([drift("input.a")]);
   const proposal = await proposed();
   expect(await service.runOut("proposal-expiry")).not.toContain(proposal.proposalId);
@@ -333,22 +157,21 @@ test("a proposal that nobody decides in time is EXPIRED and opens its findings",
   expect(await findings()).toMatchObject([{ state: FindingState.OPEN }]);
 });
 
-test("a configured environment proposes by itself, once, and not again what was rejected until it moves", async () => {
-  await seen([drift("input.a")]);
-  expect(await service.runOut("auto-propose")).not.toContain(environmentId);
-  const configuration = {
-    observeEvery: { seconds: 60n },
-    staleAfter: { seconds: 300n },
-    proposeAfter: { seconds: 0n },
-  };
-  await tenant.configureEnvironment({ environmentId, ...configuration });
-
-  const runs = await Promise.all([service.runOut("auto-propose"), service.runOut("auto-propose")]);
-  expect(runs.flat().filter((id) => id === environmentId)).toHaveLength(1);
-  const [proposal] = (await tenant.listProposals({ environmentId, state: ProposalState.PROPOSED })).proposals;
-  if (!proposal) throw new Error("nothing was proposed");
+test("a thousand resources that drift at once are one proposal, and one decision closes or opens them all", async () => {
+  const { seen, proposed, decide, tenant, environmentId } = here;
+  const resources = Array.from({ length: 1_000 }, (_, index) => drift("input", "edited", `terraform_data.r${index}`));
+  await seen(resources);
+  const proposal = await proposed();
+  expect(proposal.findingIds).toHaveLength(1_000);
+  expect((await tenant.listProposals({ environmentId })).proposals).toHaveLength(1);
+  const states = () => service.database.finding.groupBy({ by: ["state"], where: { environmentId }, _count: true });
+  expect(await states()).toMatchObject([{ state: "PROPOSED", _count: 1_000 }]);
   await decide(proposal, Decision.REJECT);
-  expect(await service.runOut("auto-propose")).not.toContain(environmentId);
-  await seen([drift("input.a", "edited again")]);
-  expect(await service.runOut("auto-propose")).toContain(environmentId);
+  expect(await states()).toMatchObject([{ state: "OPEN", _count: 1_000 }]);
+});
+
+test("a value that can't be shown as it is makes a proposal all the same", async () => {
+  const masked = create(ValueSchema, { kind: { case: "stringValue", value: "(sensitive value)" } });
+  await here.seen([{ ...drift("input.password"), observed: masked, applied: masked }]);
+  expect((await here.proposed()).findingIds).toHaveLength(1);
 });

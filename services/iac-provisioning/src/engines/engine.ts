@@ -24,6 +24,11 @@ export interface Engine {
   apply(job: ApplyJob): AsyncGenerator<EngineEvent, ApplyOutcome>;
   /** Compares the world with the applied specification. Changes nothing and takes no lock. */
   drift(job: DriftJob): AsyncGenerator<EngineEvent, DriftOutcome>;
+  /**
+   * Says which parameters of the applied specification must take which values for the next plan to leave what is
+   * observed as it is. Changes nothing and takes no lock.
+   */
+  adopt(job: DriftJob, values: readonly ObservedValue[]): Promise<AdoptionOutcome>;
 }
 
 /** `product` is `terraform`, `opentofu` or `manifests`; a plan is applied only by the version that made it. */
@@ -176,6 +181,30 @@ export interface DriftEntry {
   readonly before: JsonValue;
   /** As observed; null when it is gone. */
   readonly after: JsonValue;
+}
+
+export type AdoptionOutcome = Adoption | EngineRefusal;
+
+/** A value that is there, as a DriftEntry has it: of `address`, at `attributePath`, in place of what was applied. */
+export interface ObservedValue {
+  readonly address: string;
+  readonly attributePath: string;
+  readonly observed: JsonValue;
+}
+
+export interface Adoption {
+  readonly result: "adopted";
+  /** The parameters that change; all others stay. Secret as far as the program declares them sensitive. */
+  readonly parameters: JsonObject;
+  /** Values that can't be adopted. With one of them the parameters don't do what was asked. */
+  readonly refusals: readonly AdoptionRefusal[];
+}
+
+export interface AdoptionRefusal {
+  readonly address: string;
+  readonly attributePath: string;
+  /** For a person: why not, and what to do. */
+  readonly reason: string;
 }
 
 export interface ObservedResource {

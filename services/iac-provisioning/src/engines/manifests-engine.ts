@@ -2,6 +2,7 @@ import type { EngineEvent } from "./engine-event.ts";
 import type { DriftJob, Engine, EngineVersion, Observed } from "./engine.ts";
 import { applyFailed, refuse } from "./engine-result.ts";
 import { failureFor, stopIfAsked } from "./engine-stopped.ts";
+import { adoptManifests } from "./manifests-adopting.ts";
 import { applyManifests, type ManifestsContext } from "./manifests-applying.ts";
 import { unpackManifests } from "./manifests-artifact.ts";
 import { manifestDrift, manifestResources } from "./manifests-changes.ts";
@@ -43,6 +44,15 @@ export function manifestsEngine(context: ManifestsContext): Engine {
     async *drift(job) {
       try {
         return yield* observeManifests(job);
+      } catch (error) {
+        return refuse(failureFor(error));
+      }
+    },
+
+    async adopt(job, values) {
+      try {
+        stopIfAsked(job.signals);
+        return await adoptManifests(job, values);
       } catch (error) {
         return refuse(failureFor(error));
       }

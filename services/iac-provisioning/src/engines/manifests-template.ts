@@ -47,3 +47,19 @@ function lookUp(path: string, parameters: JsonObject, file: string): JsonValue {
   const known = Object.keys(parameters).join(", ") || "none";
   throw new InvalidProgram(`${file}: \${${path}} has no value; the parameters that have one: ${known}`);
 }
+
+/** A part of a text: as it is written, or the path of the parameter that comes there. */
+export type TemplatePart = { readonly text: string } | { readonly parameter: string };
+
+/** The parts of a scalar; one parameter and nothing else stands for the parameter itself, whatever its type. */
+export function templateParts(template: string): TemplatePart[] {
+  const parts: TemplatePart[] = [];
+  let end = 0;
+  for (const found of template.matchAll(PLACEHOLDER)) {
+    if (found.index > end) parts.push({ text: template.slice(end, found.index) });
+    const [placeholder, path] = found;
+    parts.push(path === undefined ? { text: "${" } : { parameter: path });
+    end = found.index + placeholder.length;
+  }
+  return end < template.length ? [...parts, { text: template.slice(end) }] : parts;
+}

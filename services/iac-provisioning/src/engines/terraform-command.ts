@@ -71,22 +71,27 @@ export async function* speak(
 /** The plan file's content, read as it is printed. Throws EngineStopped. */
 export async function showPlan(session: TerraformSession): Promise<TerraformPlan> {
   const { job, state } = session;
+  const plan = terraformPlanReader();
+  await printPlan(session, (bytes) => plan.write(bytes));
+  return plan.end((secrets) => sessionScrubber(job, state, secrets));
+}
+
+/** Hands the plan file's content on as JSON while it is printed. Throws EngineStopped, and what `read` throws. */
+export async function printPlan(session: TerraformSession, read: (bytes: Uint8Array) => void): Promise<void> {
   const scrub = programScrubber(session);
   const complaints: string[] = [];
-  const plan = terraformPlanReader();
-  const { stdout, refusal } = byteReader((bytes) => plan.write(bytes));
+  const { stdout, refusal } = byteReader(read);
   const show = command(session, ["show", "-json", "-no-color", session.workspace.planFile]);
   const running = run({ ...show, stdout }, ({ line }): never[] => {
     if (complaints.length < MAX_PLAIN_LINES) complaints.push(safeText(line, scrub));
     return [];
   });
   const { value: exit } = await running.next();
-  stopIfAsked(job.signals);
+  stopIfAsked(session.job.signals);
   const diagnostics = textDiagnostics(complaints);
   // A command whose stdout was closed ends without success too, and what closed it is the reason.
   if (refusal() !== undefined && diagnostics.length === 0) throw refusal();
   succeed(session, exit, diagnostics);
-  return plan.end((secrets) => sessionScrubber(job, state, secrets));
 }
 
 /** Throws EngineStopped unless the command ended well. */

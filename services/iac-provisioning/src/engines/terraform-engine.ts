@@ -2,6 +2,7 @@ import type { Engine, EngineJob } from "./engine.ts";
 import { applyFailed, refuse } from "./engine-result.ts";
 import { failureFor } from "./engine-stopped.ts";
 import { readState } from "./state-client.ts";
+import { adoptTerraform } from "./terraform-adopting.ts";
 import { applyTerraform, refuseStale } from "./terraform-applying.ts";
 import { unpackArtifact } from "./terraform-artifact.ts";
 import type { Sandbox } from "./sandbox.ts";
@@ -65,6 +66,14 @@ export function terraformEngine(settings: TerraformSettings): Engine {
           undefined,
           observeTerraform,
         );
+      } catch (error) {
+        return refuse(failureFor(error));
+      }
+    },
+
+    async adopt(job, values) {
+      try {
+        return await adoptTerraform(await install(), discreet(job), values);
       } catch (error) {
         return refuse(failureFor(error));
       }

@@ -8,9 +8,14 @@ export interface ProgramContent extends ProgramDeclaration {
 
 /** Throws InvalidProgram. */
 export function readProgramContent(files: readonly ProgramFile[]): ProgramContent {
+  return { ...programDeclaration(files), digest: programDigest(files) };
+}
+
+/** What its program.yaml declares. Throws InvalidProgram. */
+export function programDeclaration(files: readonly ProgramFile[]): ProgramDeclaration {
   const declaration = files.find(({ path }) => path === PROGRAM_FILE);
   if (!declaration) throw new InvalidProgram(`has no ${PROGRAM_FILE} at its root${hint(files)}`);
-  return { ...parseProgramDeclaration(declaration.content.toString("utf8")), digest: programDigest(files) };
+  return parseProgramDeclaration(declaration.content.toString("utf8"));
 }
 
 function hint(files: readonly ProgramFile[]): string {

@@ -10,6 +10,8 @@ export const PROGRAM_FILE = "program.yaml";
 /** A declaration may repeat itself by YAML aliases only so often: a bound on what it unfolds to. */
 const MAX_YAML_ALIASES = 50;
 const PARAMETER_NAME = /^[A-Za-z][A-Za-z0-9_]{0,62}$/;
+/** `<address>#<attribute>`, as drift has them. */
+const ADOPTED_PLACE = /^[^#]+#.+$/;
 const MAX_DESCRIPTION_LENGTH = 2000;
 /** What a list of programs shows of one. */
 const MAX_DECLARATION_BYTES = 64 * 1024;
@@ -38,6 +40,7 @@ const programDeclaration = z.strictObject({
   description: z.string().max(MAX_DESCRIPTION_LENGTH),
   parameters: z.record(z.string().regex(PARAMETER_NAME), parameterDeclaration).default({}),
   outputs: z.record(z.string().regex(PARAMETER_NAME), z.json()).optional(),
+  adopts: z.record(z.string().regex(ADOPTED_PLACE), z.string().regex(PARAMETER_NAME)).default({}),
 });
 
 /** One parameter that a program takes; without a default and not required it may be left out. */
@@ -52,6 +55,8 @@ export interface ProgramDeclaration {
   readonly parameters: Readonly<Record<string, ParameterDeclaration>>;
   /** Only for `manifests`, rendered from the parameters; a terraform program declares its outputs in its own code. */
   readonly outputs: JsonObject;
+  /** Which parameter takes an attribute's drift over, by `<address>#<attribute>`, where that can't be told otherwise. */
+  readonly adopts: Readonly<Record<string, string>>;
 }
 
 /** A program whose content makes no sense; the message names the file, the field and what is wanted. */
@@ -72,6 +77,10 @@ export function parseProgramDeclaration(text: string): ProgramDeclaration {
   if (!parsed.success) throw new InvalidProgram(`${PROGRAM_FILE}: ${parsed.error.issues.map(describe).join("; ")}`);
 
   const { engine, outputs = {}, ...rest } = parsed.data;
+  for (const [place, name] of Object.entries(rest.adopts)) {
+    if (Object.hasOwn(rest.parameters, name)) continue;
+    throw new InvalidProgram(`${PROGRAM_FILE}: adopts.${place}: ${name} is not a parameter of the program`);
+  }
   if (engine === "terraform" && Object.keys(outputs).length > 0) {
     throw new InvalidProgram(`${PROGRAM_FILE}: outputs: a terraform program declares its outputs in its .tf files`);
   }

@@ -1,7 +1,10 @@
 import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { DecideReconciliationRequest_Decision as Decision } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/proposals_pb";
+import {
+  DecideReconciliationRequest_Decision as Decision,
+  ProposalPreview_State as Preview,
+} from "@runtime-cloud/contracts/runtimecloud/inventory/v1/proposals_pb";
 import {
   DriftKind,
   FindingState,
@@ -56,8 +59,18 @@ export async function driftIsReconciled(stage: Stage, { environmentId, directory
     expect(made.findingIds.length === findings.length, `it covers ${made.findingIds.length} findings`);
     return made;
   });
+  const reviewed = await narrator.step("its preview shows what a run would do: it destroys nothing", () =>
+    eventually("the preview", async () => {
+      const { proposal: seen } = await environments.getProposal({ proposalId: proposal.proposalId });
+      const state = seen?.preview?.state ?? Preview.UNSPECIFIED;
+      if (seen === undefined || state === Preview.PENDING) return undefined;
+      expect(state === Preview.READY, `it is ${Preview[state]} (${seen.preview?.failure ?? "no failure"})`);
+      expect(!seen.destructive && (seen.preview?.changes.length ?? 0) > 0, "it shows no changes, or destroys");
+      return seen;
+    }),
+  );
   const runId = await narrator.step("DecideReconciliation accepts it, and a run is planned", async () => {
-    const { proposalId, digest } = proposal;
+    const { proposalId, digest } = reviewed;
     await environments.decideReconciliation({ proposalId, digest, decision: Decision.ACCEPT, reason: "drift by hand" });
     return eventually("ACCEPTED with its run", async () => {
       const { proposal: decided } = await environments.getProposal({ proposalId });
