@@ -43,8 +43,8 @@ export interface ProvisioningServer {
   parameters: JsonObject;
   /** Called while PlanProvisioning is under way, with the run's id. */
   whilePlanning: (runId: string) => Promise<void>;
-  /** The headers of the last call. */
-  headers: { tenant: string | null; correlationId: string | null; traceparent: string | null };
+  /** What came along with the last call for each tenant. */
+  headers: Map<string, { correlationId: string | null; traceparent: string | null }>;
   down(): Promise<void>;
   up(): Promise<void>;
 }
@@ -117,11 +117,10 @@ export async function startProvisioning(): Promise<ProvisioningServer> {
     provisioning.url = server.url;
   };
   const remember = ({ requestHeader }: HandlerContext) => {
-    provisioning.headers = {
-      tenant: requestHeader.get(tenantHeader),
+    provisioning.headers.set(requestHeader.get(tenantHeader) ?? "", {
       correlationId: requestHeader.get("x-correlation-id"),
       traceparent: requestHeader.get("traceparent"),
-    };
+    });
   };
   const provisioning: ProvisioningServer = {
     url: "",
@@ -135,7 +134,7 @@ export async function startProvisioning(): Promise<ProvisioningServer> {
     adopted: [],
     parameters: {},
     whilePlanning: () => Promise.resolve(),
-    headers: { tenant: null, correlationId: null, traceparent: null },
+    headers: new Map(),
     async down() {
       await server?.drain();
       server = undefined;

@@ -85,7 +85,8 @@ async function drifted(...edits: readonly Edit[]): Promise<BenchEnvironment> {
   const environment = await bench.environment();
   const job = await environment.job(program, {});
   const plan = planned((await play(bench.engines.terraform.plan({ ...job, mode: "APPLY" }))).outcome);
-  await play(bench.engines.terraform.apply({ ...job, ...approved(plan) }));
+  const { outcome } = await play(bench.engines.terraform.apply({ ...job, ...approved(plan) }));
+  expect(outcome).toMatchObject({ result: "applied" });
   await edit(job, edits);
   return environment;
 }

@@ -53,6 +53,10 @@ function deliver(event: CloudEvent, opts = {}) {
 const outcome = (count: number) =>
   until(`${count} outcomes`, 10_000, () => (outcomes.length >= count ? outcomes : undefined));
 
+/** However often one was tried again in between. */
+const handled = (count: number) =>
+  until(`${count} handled`, 20_000, () => outcomes.filter((each) => each === "handled").length === count || undefined);
+
 /** An effect that can be counted: one quota for the tenant that the sandbox's id names. */
 const countSandbox: EventHandler<Tx> = on(SandboxReleasedSchema, "CountSandbox", async (unit, { sandboxId }) => {
   await createQuota(unit, sandboxId);
@@ -143,12 +147,12 @@ test("goes on with the others while a row that one of them needs is locked", asy
     await held.query("BEGIN");
     await held.query("SELECT FROM quota WHERE id = $1 FOR UPDATE", [quotaId]);
     await backend.add(inboxOf(subscriber), events.map(inboxJob));
-    expect(await outcome(5)).toEqual(Array<string>(5).fill("handled"));
+    await handled(5);
   } finally {
     await held.query("COMMIT");
     held.release();
   }
-  await outcome(6);
+  await handled(6);
   expect(await Promise.all(events.map((event) => effects(sandboxOf(event))))).toEqual([1, 1, 1, 1, 1, 1]);
 });
 

@@ -77,7 +77,7 @@ test(
     expect(revisions).toEqual(revisions.map((_, index) => index + 1));
     expect(BigInt(revisions.length)).toBe((await environment.get()).revision);
     await eventually("each drift to be announced once", () => (environment.detected() === 2 ? true : undefined));
-    expect(await causedTwice(stage.databases["runtime-environment"])).toEqual([]);
+    expect((await causedTwice(stage.databases["runtime-environment"])).filter(isNoLook)).toEqual([]);
   },
   TEST_MS,
 );
@@ -177,7 +177,7 @@ test(
     expect(environment?.versions).toMatchObject([{ kind: "RELEASE", declared: 2, applied: 1 }]);
     const database = stage.databases["runtime-environment"];
     expect(await countRows(database, "transition WHERE aggregate_id = $1 AND event = 'create'", environmentId)).toBe(1);
-    expect(await causedTwice(database)).toEqual([]);
+    expect((await causedTwice(database)).filter(isNoLook)).toEqual([]);
   },
   TEST_MS,
 );
@@ -224,4 +224,9 @@ async function startReplica({ services, token }: TestDeployment): Promise<Replic
       await (killed ?? process.stop());
     },
   };
+}
+
+/** A look that an event asks for may find changes more than once: each observer's sight is taken in by itself. */
+function isNoLook(caused: string): boolean {
+  return !/ RuntimeInventory \S+ observe /.test(caused);
 }

@@ -98,7 +98,7 @@ test("the engine is asked for the tenant, as part of what the caller set off", a
   service.provisioning.applied.set(environmentId, [applied()]);
   const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
   await tenant.observeEnvironment({ environmentId }, { headers: { "x-correlation-id": "release-7", traceparent } });
-  expect(service.provisioning.headers).toEqual({ tenant: tenantId, correlationId: "release-7", traceparent });
+  expect(service.provisioning.headers.get(tenantId)).toEqual({ correlationId: "release-7", traceparent });
 });
 
 test("an observer that fails says so and leaves the world, its findings and its freshness as they were known", async () => {
@@ -245,6 +245,13 @@ test("an observer's defect is a warning with its stack, and its text stays in th
   expect(lines).toMatchObject([
     { level: "warn", environmentId, err: { type: "TypeError", stack: expect.stringContaining("x is not a function") } },
   ]);
+});
+
+test("an observer that never answers, and doesn't listen to its signal, has failed when its time is over", async () => {
+  const deaf: Observer = { name: "http", observe: () => new Promise(() => undefined) };
+  const look = { cause: deadlineCause("observation", uuidv7), timeoutMs: 100 };
+  const sight = await lookAt(service.context, deaf, { id: environmentId, tenantId }, look);
+  expect(sight).toMatchObject({ observer: "http", failure: expect.stringContaining("no answer within") });
 });
 
 test("a look that is cut short records nothing", async () => {

@@ -79,7 +79,7 @@ test("a run that is planned late is part of what the decision set off", async ()
     const { proposal } = await tenant.getProposal({ proposalId });
     return proposal?.state === ProposalState.ACCEPTED || undefined;
   });
-  expect(service.provisioning.headers).toEqual({ tenant: tenantId, correlationId: "decision-7", traceparent });
+  expect(service.provisioning.headers.get(tenantId)).toEqual({ correlationId: "decision-7", traceparent });
   const transition = { aggregateId: proposalId, event: "planRun" };
   expect(await service.database.transition.findMany({ where: transition })).toMatchObject([
     { actor: "deadline:acceptance", correlationId: "decision-7", traceparent },

@@ -30,5 +30,6 @@ export function holdOutput({ stdout, stderr }: ChildProcess): () => void {
   holder.once("error", () => undefined).unref();
   stdin?.on("error", () => undefined);
   if (stdin instanceof Socket) stdin.unref();
-  return () => void stdin?.end();
+  // Not by the end of its input: then it would read what this process hasn't read yet.
+  return () => void holder.kill("SIGKILL");
 }
