@@ -16,7 +16,6 @@ export interface GatherOptions<Item, Result> {
 }
 
 const FIRST_SIZE = 8;
-const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /**
  * Gathers items while the batches before them are in work, so that what a batch costs is shared: the busier it is, the
@@ -31,8 +30,8 @@ export function gather<Item, Result>(options: GatherOptions<Item, Result>): (ite
 
   async function workOff(): Promise<void> {
     busy += 1;
-    // What comes in the same turn of the event loop goes together, and so does what one read of a socket brings.
-    await turn();
+    // What comes in the same turn of the event loop goes together.
+    await Promise.resolve();
     while (waiting.length > 0) {
       const batch = waiting.splice(0, size);
       const began = elapsed();
@@ -40,8 +39,6 @@ export function gather<Item, Result>(options: GatherOptions<Item, Result>): (ite
       const fast = elapsed() - began < targetMs;
       if (!fast) size = Math.max(smallest, Math.floor(size / 2));
       else if (batch.length === size) size = Math.min(largest, size * 2);
-      // Whoever was answered asks again.
-      await turn();
     }
     busy -= 1;
   }
