@@ -4,7 +4,7 @@ import { isOfType, typeName } from "../programs/parameter-type.ts";
 import type { ParameterDeclaration } from "../programs/program.ts";
 import { formatPath, type Keys, memberAt, withMember } from "./attribute-path.ts";
 import { SENSITIVE, UNKNOWN } from "./engine-event.ts";
-import type { AdoptionRefusal, ObservedValue } from "./engine.ts";
+import type { AdoptionRefusal, ObservedValue } from "./engine-adoption.ts";
 
 /** What one observed value wants a parameter, or a part of one, to be. */
 export interface AdoptionAsk {

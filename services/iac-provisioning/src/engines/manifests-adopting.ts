@@ -20,7 +20,8 @@ import {
   whyNever,
 } from "./adoption-asks.ts";
 import { type Keys, memberAt, parsePath } from "./attribute-path.ts";
-import type { Adoption, AdoptionRefusal, DriftJob, ObservedValue } from "./engine.ts";
+import type { Adoption, AdoptionRefusal, ObservedValue } from "./engine-adoption.ts";
+import type { DriftJob } from "./engine.ts";
 import { manifestAttributes } from "./manifest-document.ts";
 import { type Files, manifestDrift } from "./manifests-changes.ts";
 import { type ManifestTemplate, manifestTemplates, programFiles, renderManifests } from "./manifests-desired.ts";

@@ -15,7 +15,8 @@ import {
 } from "./adoption-asks.ts";
 import { type Keys, parsePath } from "./attribute-path.ts";
 import type { EngineEvent } from "./engine-event.ts";
-import type { Adoption, AdoptionRefusal, DriftJob, ObservedValue } from "./engine.ts";
+import type { Adoption, AdoptionRefusal, ObservedValue } from "./engine-adoption.ts";
+import type { DriftJob } from "./engine.ts";
 import { parameterPlace } from "./parameter-places.ts";
 import { playOut } from "./play-out.ts";
 import { readState } from "./state-client.ts";
