@@ -167,8 +167,8 @@ export function operatorStep(room: Room): fc.Arbitrary<Operation> {
       weight: 3,
       arbitrary: fc.record({ kind: fc.constant("resize"), pool, size: roomy(fc.integer({ min: 0, max: 10 })) }),
     },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant("cordon"), pool, resumes: fc.boolean() }) },
-    { weight: 3, arbitrary: fc.record({ kind: fc.constant("uncordon"), pool }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("cordon"), pool, resumes: fc.boolean() }) },
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant("uncordon"), pool }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("drain"), pool, withinSeconds: lasting }) },
   );
 }
