@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { findTerraform } from "@runtime-cloud/iac-provisioning/engines/terraform-binary";
+import { findTerraform } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-binary";
 import { directoryOf } from "./bench-programs.ts";
 
 /** The CLI by itself, as a script of somebody without us would run it, in directories of its own. */

@@ -18,11 +18,11 @@ import {
 import { eventCause } from "@runtime-cloud/eventing/cause";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { deadlines } from "@runtime-cloud/iac-provisioning/deadlines";
-import { executeNext, executeRun, type TurnResult } from "@runtime-cloud/iac-provisioning/executor";
+import { executeNext, executeRun, type TurnResult } from "@runtime-cloud/iac-provisioning/execution/executor";
 import { inbox } from "@runtime-cloud/iac-provisioning/inbox";
 import { openContext, type OpenContext } from "@runtime-cloud/iac-provisioning/open-context";
 import { routes } from "@runtime-cloud/iac-provisioning/routes";
-import { enqueueReady } from "@runtime-cloud/iac-provisioning/run-queue";
+import { enqueueReady } from "@runtime-cloud/iac-provisioning/runs/run-queue";
 import { settings } from "@runtime-cloud/iac-provisioning/settings";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { openDatabase } from "@runtime-cloud/service-kit/database";

@@ -1,8 +1,8 @@
 import type { ApplyJob, Engine, EngineJob, Planned, PlanOutcome } from "@runtime-cloud/iac-provisioning/engines/engine";
 import type { EngineEvent, PlannedChange } from "@runtime-cloud/iac-provisioning/engines/engine-event";
-import { manifestsEngine } from "@runtime-cloud/iac-provisioning/engines/manifests-engine";
+import { manifestsEngine } from "@runtime-cloud/iac-provisioning/engines/manifests/manifests-engine";
 import { receiptOf, type ResourceOutcome } from "@runtime-cloud/iac-provisioning/engines/receipt";
-import { terraformEngine } from "@runtime-cloud/iac-provisioning/engines/terraform-engine";
+import { terraformEngine } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-engine";
 import type { JsonObject } from "@runtime-cloud/iac-provisioning/programs/canonical-json";
 import { loadProgram } from "@runtime-cloud/iac-provisioning/programs/program-directory";
 import {

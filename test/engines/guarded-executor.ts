@@ -2,7 +2,7 @@
  * An executor in miniature: runs one shell command as an engine is run, prints what it prints, and goes on until it is
  * killed or the command ends.
  */
-import { run } from "@runtime-cloud/iac-provisioning/engines/subprocess";
+import { run } from "@runtime-cloud/iac-provisioning/engines/sandbox/subprocess";
 
 const [script = "", directory = "/"] = process.argv.slice(2);
 const never = new AbortController().signal;

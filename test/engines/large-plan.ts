@@ -5,8 +5,11 @@
 import type { PlanJob } from "@runtime-cloud/iac-provisioning/engines/engine";
 import { isDestructive, summarize } from "@runtime-cloud/iac-provisioning/engines/engine-result";
 import { planDigest } from "@runtime-cloud/iac-provisioning/engines/plan-digest";
-import { scrubber } from "@runtime-cloud/iac-provisioning/engines/scrub";
-import { terraformPlanReader, type TerraformPlan } from "@runtime-cloud/iac-provisioning/engines/terraform-plan";
+import { scrubber } from "@runtime-cloud/iac-provisioning/engines/redaction/scrub";
+import {
+  terraformPlanReader,
+  type TerraformPlan,
+} from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-plan";
 
 const RESOURCES = Number(process.argv[2]);
 const ACTIONS = [["no-op"], ["create"], ["update"], ["delete", "create"], ["delete"]];

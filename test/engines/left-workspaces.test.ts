@@ -4,8 +4,8 @@ import { mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, test } from "@jest/globals";
-import { leftWorkspaces, removeWorkspace } from "@runtime-cloud/iac-provisioning/engines/left-workspaces";
-import { makeWorkspace } from "@runtime-cloud/iac-provisioning/engines/workspace-directory";
+import { leftWorkspaces, removeWorkspace } from "@runtime-cloud/iac-provisioning/engines/sandbox/left-workspaces";
+import { makeWorkspace } from "@runtime-cloud/iac-provisioning/engines/sandbox/workspace-directory";
 
 test("what a dead executor left is found by its name with the run's id, once neither it nor an engine of it lives", async () => {
   const root = await mkdtemp(path.join(tmpdir(), "left-work-"));

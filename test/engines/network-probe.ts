@@ -2,8 +2,8 @@
  * Opens a closed network as the user that this process runs as, and prints what a command in it sees of two ports, the
  * one that the network is for and another; or why there is no such network.
  */
-import { closedNetwork } from "@runtime-cloud/iac-provisioning/engines/sandbox-network";
-import { run } from "@runtime-cloud/iac-provisioning/engines/subprocess";
+import { closedNetwork } from "@runtime-cloud/iac-provisioning/engines/sandbox/sandbox-network";
+import { run } from "@runtime-cloud/iac-provisioning/engines/sandbox/subprocess";
 
 const [address = "", other = ""] = process.argv.slice(2);
 const never = new AbortController().signal;

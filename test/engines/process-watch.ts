@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { findProcesses } from "@runtime-cloud/iac-provisioning/engines/stray-processes";
+import { findProcesses } from "@runtime-cloud/iac-provisioning/engines/sandbox/stray-processes";
 import { until } from "@runtime-cloud/local-servers/until";
 
 /** Longer than a guardian gives an engine that ignores it. */

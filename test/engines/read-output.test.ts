@@ -1,5 +1,5 @@
-import { byteReader } from "@runtime-cloud/iac-provisioning/engines/read-output";
-import { run } from "@runtime-cloud/iac-provisioning/engines/subprocess";
+import { byteReader } from "@runtime-cloud/iac-provisioning/engines/sandbox/read-output";
+import { run } from "@runtime-cloud/iac-provisioning/engines/sandbox/subprocess";
 import { expect, test } from "@jest/globals";
 
 import { NEVER } from "./engine-bench.ts";

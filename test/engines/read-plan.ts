@@ -1,5 +1,8 @@
-import { scrubber } from "@runtime-cloud/iac-provisioning/engines/scrub";
-import { terraformPlanReader, type TerraformPlan } from "@runtime-cloud/iac-provisioning/engines/terraform-plan";
+import { scrubber } from "@runtime-cloud/iac-provisioning/engines/redaction/scrub";
+import {
+  terraformPlanReader,
+  type TerraformPlan,
+} from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-plan";
 import type { PlannedChange } from "@runtime-cloud/iac-provisioning/engines/engine-event";
 import { readFile } from "node:fs/promises";
 import path from "node:path";

@@ -4,7 +4,7 @@ import {
   isDestructive,
   summarize,
 } from "@runtime-cloud/iac-provisioning/engines/engine-result";
-import { projectRefresh } from "@runtime-cloud/iac-provisioning/engines/terraform-plan-projection";
+import { projectRefresh } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-plan-projection";
 import { expect, test } from "@jest/globals";
 
 import { changeOf, planOf, planOfFile, readPlan, resourceChange } from "./read-plan.ts";

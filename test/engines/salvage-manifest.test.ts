@@ -1,6 +1,6 @@
 import type { ReceiptEntry } from "../../services/iac-provisioning/generated/prisma/client.ts";
 import { type StateInventory, stateInventory } from "@runtime-cloud/iac-provisioning/engines/state-inventory";
-import { recoveryProblem } from "@runtime-cloud/iac-provisioning/recovery-problem";
+import { recoveryProblem } from "@runtime-cloud/iac-provisioning/recovery/recovery-problem";
 import { expect, test } from "@jest/globals";
 
 const resource = (name: string, instances: object[], more: object = {}) => ({

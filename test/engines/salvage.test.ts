@@ -1,7 +1,7 @@
 import type { Rescue, StateAccess } from "@runtime-cloud/iac-provisioning/engines/engine";
 import { stateInventory } from "@runtime-cloud/iac-provisioning/engines/state-inventory";
 import { lockState, unlockState, writeState } from "@runtime-cloud/iac-provisioning/engines/state-client";
-import { terraformEngine } from "@runtime-cloud/iac-provisioning/engines/terraform-engine";
+import { terraformEngine } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-engine";
 import { completeState } from "@runtime-cloud/iac-provisioning/state/complete-state";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { readdir } from "node:fs/promises";

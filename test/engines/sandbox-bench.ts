@@ -1,13 +1,13 @@
 import { chmod, readdir } from "node:fs/promises";
 import path from "node:path";
 import type { ApplyOutcome, Engine, EngineJob, PlanOutcome } from "@runtime-cloud/iac-provisioning/engines/engine";
-import type { Sandbox } from "@runtime-cloud/iac-provisioning/engines/sandbox";
+import type { Sandbox } from "@runtime-cloud/iac-provisioning/engines/sandbox/sandbox";
 import {
   resourceLimits,
   type LimitSettings,
   type ResourceLimits,
-} from "@runtime-cloud/iac-provisioning/engines/sandbox-limits";
-import { terraformEngine } from "@runtime-cloud/iac-provisioning/engines/terraform-engine";
+} from "@runtime-cloud/iac-provisioning/engines/sandbox/sandbox-limits";
+import { terraformEngine } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-engine";
 import { approved, openBench, planned, play, type EngineBench, type Played } from "./engine-bench.ts";
 
 export const NOBODY = { uid: 65_534, gid: 65_534 };

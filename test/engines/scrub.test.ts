@@ -1,5 +1,5 @@
-import { plainText, safeText } from "@runtime-cloud/iac-provisioning/engines/plain-text";
-import { scrubber } from "@runtime-cloud/iac-provisioning/engines/scrub";
+import { plainText, safeText } from "@runtime-cloud/iac-provisioning/engines/redaction/plain-text";
+import { scrubber } from "@runtime-cloud/iac-provisioning/engines/redaction/scrub";
 import { expect, test } from "@jest/globals";
 
 const MASK = "(sensitive value)";

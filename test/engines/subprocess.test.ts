@@ -6,8 +6,8 @@ import path from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { resourceLimits, type LimitSettings } from "@runtime-cloud/iac-provisioning/engines/sandbox-limits";
-import { run, type Command, type Exit } from "@runtime-cloud/iac-provisioning/engines/subprocess";
+import { resourceLimits, type LimitSettings } from "@runtime-cloud/iac-provisioning/engines/sandbox/sandbox-limits";
+import { run, type Command, type Exit } from "@runtime-cloud/iac-provisioning/engines/sandbox/subprocess";
 import { until } from "@runtime-cloud/local-servers/until";
 import { expectDead, guardianOf, isAlive } from "./process-watch.ts";
 

@@ -1,4 +1,4 @@
-import { terraformDrift } from "@runtime-cloud/iac-provisioning/engines/terraform-drift";
+import { terraformDrift } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-drift";
 import { expect, test } from "@jest/globals";
 
 import { planOf } from "./read-plan.ts";

@@ -2,7 +2,7 @@ import { until } from "@runtime-cloud/local-servers/until";
 import type { EngineJob } from "@runtime-cloud/iac-provisioning/engines/engine";
 import type { EngineEvent } from "@runtime-cloud/iac-provisioning/engines/engine-event";
 import { lockState, readState, unlockState, writeState } from "@runtime-cloud/iac-provisioning/engines/state-client";
-import { terraformEngine } from "@runtime-cloud/iac-provisioning/engines/terraform-engine";
+import { terraformEngine } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-engine";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { readFile, readdir } from "node:fs/promises";
 import path from "node:path";

@@ -1,7 +1,7 @@
-import type { OutputLine } from "@runtime-cloud/iac-provisioning/engines/line-splitter";
-import { scrubber } from "@runtime-cloud/iac-provisioning/engines/scrub";
-import { terraformFailure } from "@runtime-cloud/iac-provisioning/engines/terraform-failure";
-import { terraformMessageReader } from "@runtime-cloud/iac-provisioning/engines/terraform-messages";
+import type { OutputLine } from "@runtime-cloud/iac-provisioning/engines/sandbox/line-splitter";
+import { scrubber } from "@runtime-cloud/iac-provisioning/engines/redaction/scrub";
+import { terraformFailure } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-failure";
+import { terraformMessageReader } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-messages";
 import { textDiagnostics } from "@runtime-cloud/iac-provisioning/engines/text-diagnostics";
 import { expect, test } from "@jest/globals";
 

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { RUN_QUEUE } from "@runtime-cloud/iac-provisioning/run-queue";
+import { RUN_QUEUE } from "@runtime-cloud/iac-provisioning/runs/run-queue";
 import { until } from "@runtime-cloud/local-servers/until";
 import { deployProvisioning, type ProvisioningDeployment } from "../_support/provisioning-deployment.ts";
 import { type ProvisioningRuns, runsOf } from "../_support/provisioning-runs.ts";

@@ -12,7 +12,7 @@ import { ProposalState, ReconciliationDirection } from "@runtime-cloud/contracts
 import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import { AttemptOutcome } from "@runtime-cloud/contracts/runtimecloud/types/v1/run_control_pb";
 import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
-import { OBSERVATIONS } from "@runtime-cloud/runtime-environment/schedule";
+import { OBSERVATIONS } from "@runtime-cloud/runtime-environment/observing/schedule";
 import { eventually } from "@runtime-cloud/runtime-cloud-host/story/eventually";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { addressProblem, hostProblem } from "@runtime-cloud/runtime-environment/observers/address-rule";
+import { addressProblem, hostProblem } from "@runtime-cloud/runtime-environment/observers/http/address-rule";
 
 const allow = { loopback: "allow" } as const;
 const deny = { loopback: "deny" } as const;

@@ -1,4 +1,4 @@
-import { systemResolve } from "@runtime-cloud/runtime-environment/observers/http-get";
+import { systemResolve } from "@runtime-cloud/runtime-environment/observers/http/http-get";
 import { observerConformance } from "./conformance.ts";
 import { fleetObserver } from "./example-observer.ts";
 import { cut, endless, says, silence, startHttpSide } from "./http-side.ts";

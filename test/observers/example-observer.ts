@@ -1,4 +1,4 @@
-import { type HttpAccess, httpGet } from "@runtime-cloud/runtime-environment/observers/http-get";
+import { type HttpAccess, httpGet } from "@runtime-cloud/runtime-environment/observers/http/http-get";
 import {
   MAX_COMPONENTS,
   ObservationFailed,

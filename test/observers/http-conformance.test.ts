@@ -1,4 +1,4 @@
-import { httpObserver } from "@runtime-cloud/runtime-environment/observers/http-observer";
+import { httpObserver } from "@runtime-cloud/runtime-environment/observers/http/http-observer";
 import { observerConformance } from "./conformance.ts";
 import { cut, endless, says, silence, startHttpSide } from "./http-side.ts";
 

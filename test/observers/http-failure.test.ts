@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { httpFailure } from "@runtime-cloud/runtime-environment/observers/http-failure";
+import { httpFailure } from "@runtime-cloud/runtime-environment/observers/http/http-failure";
 import { ObservationFailed } from "@runtime-cloud/runtime-environment/observers/observer";
 
 const withCode = (code: string) => Object.assign(new Error(`${code} 10.0.0.7:8080`), { code });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import { httpGet, type Resolve, systemResolve } from "@runtime-cloud/runtime-environment/observers/http-get";
+import { httpGet, type Resolve, systemResolve } from "@runtime-cloud/runtime-environment/observers/http/http-get";
 import { endless, type HttpSide, redirect, says, silence, startHttpSide } from "./http-side.ts";
 
 let side: HttpSide;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { deadlineCause } from "@runtime-cloud/eventing/cause";
-import { httpObserver } from "@runtime-cloud/runtime-environment/observers/http-observer";
+import { httpObserver } from "@runtime-cloud/runtime-environment/observers/http/http-observer";
 import { type Observation, ObservationFailed } from "@runtime-cloud/runtime-environment/observers/observer";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { versionIn } from "@runtime-cloud/runtime-environment/observers/http-version";
+import { versionIn } from "@runtime-cloud/runtime-environment/observers/http/http-version";
 
 test.each([
   ['{"version":"1.4.0"}', "", "1.4.0"],

@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, symlink, unlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { knownClusters } from "@runtime-cloud/runtime-environment/observers/kubernetes-clusters";
+import { knownClusters } from "@runtime-cloud/runtime-environment/observers/kubernetes/kubernetes-clusters";
 import { kubeObjectOf } from "../_support/kube-objects.ts";
 import { type KubernetesSide, startKubernetesSide } from "./kubernetes-side.ts";
 

@@ -1,7 +1,7 @@
 import { loadYaml, type V1DaemonSet, type V1Deployment, type V1StatefulSet } from "@kubernetes/client-node";
 import { describe, expect, test } from "@jest/globals";
-import { workloadHealth } from "@runtime-cloud/runtime-environment/observers/kubernetes-health";
-import { replicasOf, type Workload } from "@runtime-cloud/runtime-environment/observers/kubernetes-workload";
+import { workloadHealth } from "@runtime-cloud/runtime-environment/observers/kubernetes/kubernetes-health";
+import { replicasOf, type Workload } from "@runtime-cloud/runtime-environment/observers/kubernetes/kubernetes-workload";
 import { z } from "zod";
 import { deploymentStatus, kubeObjectOf, type KubeChanges, type KubeKind } from "../_support/kube-objects.ts";
 

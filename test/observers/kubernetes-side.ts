@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { KubernetesAccess } from "@runtime-cloud/runtime-environment/observers/kubernetes-access";
-import { kubernetesClusters } from "@runtime-cloud/runtime-environment/observers/kubernetes-clusters";
-import { kubernetesObserver } from "@runtime-cloud/runtime-environment/observers/kubernetes-observer";
+import type { KubernetesAccess } from "@runtime-cloud/runtime-environment/observers/kubernetes/kubernetes-access";
+import { kubernetesClusters } from "@runtime-cloud/runtime-environment/observers/kubernetes/kubernetes-clusters";
+import { kubernetesObserver } from "@runtime-cloud/runtime-environment/observers/kubernetes/kubernetes-observer";
 import type { Observation, Observer } from "@runtime-cloud/runtime-environment/observers/observer";
-import { kubernetesWatches } from "@runtime-cloud/runtime-environment/observers/kubernetes-watches";
+import { kubernetesWatches } from "@runtime-cloud/runtime-environment/observers/kubernetes/kubernetes-watches";
 import { deadlineCause } from "@runtime-cloud/eventing/cause";
 import { until } from "@runtime-cloud/local-servers/until";
 import { type Clock, systemClock } from "@runtime-cloud/service-kit/clock";

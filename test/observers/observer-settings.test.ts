@@ -2,7 +2,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "@jest/globals";
 import { ObserversSchema } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/observers_pb";
-import { labelSelectorProblem } from "@runtime-cloud/runtime-environment/observers/label-selector";
+import { labelSelectorProblem } from "@runtime-cloud/runtime-environment/observers/kubernetes/label-selector";
 import {
   observerSettings,
   observersMessage,

@@ -2,12 +2,12 @@ import type { Deadline } from "@runtime-cloud/eventing/deadlines";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { provisioningRun } from "@runtime-cloud/state-machines/provisioning-run";
 import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run-columns";
-import { advanceRun } from "./advance-run.ts";
+import { advanceRun } from "./runs/advance-run.ts";
 import type { Context, Tx } from "./context.ts";
 import { EXECUTOR_LOST, PLAN_EXPIRY, RUN_QUEUE_SWEEP } from "./deadline-kinds.ts";
-import { runCause } from "./held-run.ts";
-import { enqueueReady } from "./run-queue.ts";
-import { type Run, unsealed } from "./run-row.ts";
+import { runCause } from "./execution/held-run.ts";
+import { enqueueReady } from "./runs/run-queue.ts";
+import { type Run, unsealed } from "./runs/run-row.ts";
 
 const BATCH = 100;
 const SWEEP_MS = 15_000;

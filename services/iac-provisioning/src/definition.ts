@@ -4,13 +4,13 @@ import { z } from "zod";
 import { PrismaClient } from "../generated/prisma/client.ts";
 import type { Context } from "./context.ts";
 import { deadlines } from "./deadlines.ts";
-import { executeNext } from "./executor.ts";
+import { executeNext } from "./execution/executor.ts";
 import { inbox } from "./inbox.ts";
 import { openContext } from "./open-context.ts";
 import { routes } from "./routes.ts";
-import { registerRunMetrics } from "./run-metrics.ts";
-import { RUN_QUEUE } from "./run-queue.ts";
-import { startSalvage } from "./salvage-workspaces.ts";
+import { registerRunMetrics } from "./runs/run-metrics.ts";
+import { RUN_QUEUE } from "./runs/run-queue.ts";
+import { startSalvage } from "./recovery/salvage-workspaces.ts";
 import { settings } from "./settings.ts";
 
 /**

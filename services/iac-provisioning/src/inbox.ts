@@ -4,11 +4,11 @@ import { PromotionApprovedSchema } from "@runtime-cloud/contracts/runtimecloud/e
 import { ApprovalDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/run_control_pb";
 import { ReconciliationDecidedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/inventory_pb";
 import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
-import { applyApproval } from "./apply-approval.ts";
-import { confirmReconciliation } from "./confirm-reconciliation.ts";
+import { applyApproval } from "./runs/apply-approval.ts";
+import { confirmReconciliation } from "./runs/confirm-reconciliation.ts";
 import type { Context, Tx } from "./context.ts";
-import { provisionBaseline } from "./provision-baseline.ts";
-import { provisionPromotion } from "./provision-promotion.ts";
+import { provisionBaseline } from "./specifications/provision-baseline.ts";
+import { provisionPromotion } from "./specifications/provision-promotion.ts";
 
 /** What this service does about other services' events; the names are the contract's. */
 export function inbox(context: Context): EventHandler<Tx>[] {

@@ -1,4 +1,4 @@
-import { findTerraform } from "@runtime-cloud/iac-provisioning/engines/terraform-binary";
+import { findTerraform } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-binary";
 import { EngineUnavailable } from "@runtime-cloud/iac-provisioning/engines/engine-unavailable";
 
 /** Programs that the engine at hand can run, and what that engine is. */

@@ -3,8 +3,8 @@ import type { Peer } from "@runtime-cloud/eventing/peer";
 import type { ServiceContext } from "@runtime-cloud/eventing/service-context";
 import type { Unit } from "@runtime-cloud/eventing/unit-of-work";
 import type { Prisma, PrismaClient } from "../generated/prisma/client.ts";
-import type { ObservationMeasures } from "./observation-metrics.ts";
-import type { KubernetesAccess } from "./observers/kubernetes-access.ts";
+import type { ObservationMeasures } from "./observing/observation-metrics.ts";
+import type { KubernetesAccess } from "./observers/kubernetes/kubernetes-access.ts";
 import type { Settings } from "./settings.ts";
 
 export type Context = ServiceContext<PrismaClient, Settings> & {

@@ -1,15 +1,15 @@
 import type { Deadline } from "@runtime-cloud/eventing/deadlines";
-import { acceptanceCause, claimDueFollowUps, followUp } from "./accepted-proposal.ts";
-import { proposeDue } from "./auto-propose.ts";
+import { acceptanceCause, claimDueFollowUps, followUp } from "./proposals/accepted-proposal.ts";
+import { proposeDue } from "./proposals/auto-propose.ts";
 import type { Context } from "./context.ts";
 import { transactionNow } from "@runtime-cloud/eventing/database-clock";
-import { DUE_BATCH, endEach } from "./due.ts";
-import { resolveVanished } from "./finding-vanishing.ts";
-import { claimDuePreviews, followPreview, proposingCause } from "./preview.ts";
-import { endWithoutEffect, lockProposal } from "./proposal-transitions.ts";
-import { enqueueDueLooks } from "./schedule.ts";
-import { endFreshness, STALENESS } from "./staleness.ts";
-import { endDueRules, endDueSuppressions } from "./suppression-ending.ts";
+import { DUE_BATCH, endEach } from "./observing/due.ts";
+import { resolveVanished } from "./findings/finding-vanishing.ts";
+import { claimDuePreviews, followPreview, proposingCause } from "./proposals/preview.ts";
+import { endWithoutEffect, lockProposal } from "./proposals/proposal-transitions.ts";
+import { enqueueDueLooks } from "./observing/schedule.ts";
+import { endFreshness, STALENESS } from "./observing/staleness.ts";
+import { endDueRules, endDueSuppressions } from "./suppression/suppression-ending.ts";
 
 interface DueRow {
   id: string;

@@ -3,16 +3,16 @@ import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/pr
 import { peer } from "@runtime-cloud/eventing/peer";
 import { defineService } from "@runtime-cloud/eventing/service-definition";
 import { PrismaClient } from "../generated/prisma/client.ts";
-import { startChangeRetention } from "./change-retention.ts";
+import { startChangeRetention } from "./inventory/change-retention.ts";
 import type { Context } from "./context.ts";
 import { deadlines } from "./deadlines.ts";
-import { registerEnvironmentMetrics } from "./environment-metrics.ts";
+import { registerEnvironmentMetrics } from "./environments/environment-metrics.ts";
 import { inboxHandlers } from "./inbox.ts";
-import { registerObservationMetrics } from "./observation-metrics.ts";
-import { observations } from "./observations.ts";
-import { kubernetesAccess } from "./observers/kubernetes-access.ts";
+import { registerObservationMetrics } from "./observing/observation-metrics.ts";
+import { observations } from "./observing/observations.ts";
+import { kubernetesAccess } from "./observers/kubernetes/kubernetes-access.ts";
 import { routes } from "./routes.ts";
-import { hurryLook } from "./schedule.ts";
+import { hurryLook } from "./observing/schedule.ts";
 import { settings } from "./settings.ts";
 
 export const runtimeEnvironment = defineService({

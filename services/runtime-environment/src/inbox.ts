@@ -8,13 +8,13 @@ import { EnvironmentClass as ClassCode } from "@runtime-cloud/contracts/runtimec
 import { SpecificationKind as KindCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { type EventHandler, on } from "@runtime-cloud/eventing/event-handler";
 import { EnvironmentClass, type Proposal, SpecificationKind } from "../generated/prisma/client.ts";
-import { endRun } from "./accepted-proposal.ts";
+import { endRun } from "./proposals/accepted-proposal.ts";
 import type { Context, ServiceUnit, Tx } from "./context.ts";
 import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
-import { lockEnvironment } from "./inventory.ts";
-import { lookSoon } from "./schedule.ts";
-import { startInventory } from "./start-inventory.ts";
-import { adoptedKind, appliedKind, trackApplied, trackDeclared } from "./track-versions.ts";
+import { lockEnvironment } from "./inventory/inventory.ts";
+import { lookSoon } from "./observing/schedule.ts";
+import { startInventory } from "./inventory/start-inventory.ts";
+import { adoptedKind, appliedKind, trackApplied, trackDeclared } from "./observing/track-versions.ts";
 
 /**
  * What this service does about events. One about an environment that isn't known yet is NotFound, so it is tried again

@@ -6,7 +6,7 @@ import {
   RunState,
   SpecificationKind,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { approvalDue, type ApprovalQuestion } from "@runtime-cloud/iac-provisioning/approval-rule";
+import { approvalDue, type ApprovalQuestion } from "@runtime-cloud/iac-provisioning/runs/approval-rule";
 import {
   declare,
   type IacService,

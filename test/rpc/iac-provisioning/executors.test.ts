@@ -4,10 +4,10 @@ import { ProvisioningKind, RunMode } from "@runtime-cloud/contracts/runtimecloud
 import { redisBackend } from "@runtime-cloud/eventing/queues/redis-backend";
 import { enqueueWork, startWorkQueue } from "@runtime-cloud/eventing/queues/work-queue";
 import type { Engine, EngineSignals } from "@runtime-cloud/iac-provisioning/engines/engine";
-import { executeNext } from "@runtime-cloud/iac-provisioning/executor";
-import { takeNext } from "@runtime-cloud/iac-provisioning/next-run";
-import { registerRunMetrics } from "@runtime-cloud/iac-provisioning/run-metrics";
-import { RUN_QUEUE } from "@runtime-cloud/iac-provisioning/run-queue";
+import { executeNext } from "@runtime-cloud/iac-provisioning/execution/executor";
+import { takeNext } from "@runtime-cloud/iac-provisioning/runs/next-run";
+import { registerRunMetrics } from "@runtime-cloud/iac-provisioning/runs/run-metrics";
+import { RUN_QUEUE } from "@runtime-cloud/iac-provisioning/runs/run-queue";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import { ProvisioningKind, RunMode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import type { PlannedChange } from "@runtime-cloud/iac-provisioning/engines/engine-event";
-import { readPlannedChanges } from "@runtime-cloud/iac-provisioning/planned-changes";
+import { readPlannedChanges } from "@runtime-cloud/iac-provisioning/runs/planned-changes";
 import { declare, type IacService, plan, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";
 
 const MEBIBYTE = 1024 * 1024;

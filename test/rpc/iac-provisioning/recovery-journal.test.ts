@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Context } from "@runtime-cloud/iac-provisioning/context";
 import type { EngineEvent, PlannedChange } from "@runtime-cloud/iac-provisioning/engines/engine-event";
-import { type HeldRun, RunLost } from "@runtime-cloud/iac-provisioning/held-run";
-import { openReceiptJournal } from "@runtime-cloud/iac-provisioning/receipt-journal";
+import { type HeldRun, RunLost } from "@runtime-cloud/iac-provisioning/execution/held-run";
+import { openReceiptJournal } from "@runtime-cloud/iac-provisioning/execution/receipt-journal";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { declare, type IacService, plan, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";

@@ -6,9 +6,9 @@ import { RecoveryProblem } from "@runtime-cloud/contracts/runtimecloud/provision
 import { ProvisioningKind, RunMode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import type { ApplyOutcome } from "@runtime-cloud/iac-provisioning/engines/engine";
 import type { EngineEvent } from "@runtime-cloud/iac-provisioning/engines/engine-event";
-import { writeSalvageFile } from "@runtime-cloud/iac-provisioning/salvage-files";
-import { salvageWorkspaces } from "@runtime-cloud/iac-provisioning/salvage-workspaces";
-import { sealSalvage } from "@runtime-cloud/iac-provisioning/salvaged-state";
+import { writeSalvageFile } from "@runtime-cloud/iac-provisioning/recovery/salvage-files";
+import { salvageWorkspaces } from "@runtime-cloud/iac-provisioning/recovery/salvage-workspaces";
+import { sealSalvage } from "@runtime-cloud/iac-provisioning/recovery/salvaged-state";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { engineAt } from "../../_support/provisioning-children.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { RunLost } from "@runtime-cloud/iac-provisioning/held-run";
-import { LogCut } from "@runtime-cloud/iac-provisioning/log-cut";
-import { openRunLog } from "@runtime-cloud/iac-provisioning/run-log";
+import { RunLost } from "@runtime-cloud/iac-provisioning/execution/held-run";
+import { LogCut } from "@runtime-cloud/iac-provisioning/run-streams/log-cut";
+import { openRunLog } from "@runtime-cloud/iac-provisioning/run-streams/run-log";
 import { until } from "@runtime-cloud/local-servers/until";
 import { declare, type IacService, plan, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";
 

@@ -6,7 +6,7 @@ import {
   removeOldChanges,
   removeSurplusChanges,
   startChangeRetention,
-} from "@runtime-cloud/runtime-environment/change-retention";
+} from "@runtime-cloud/runtime-environment/inventory/change-retention";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { Registry } from "prom-client";
 import {

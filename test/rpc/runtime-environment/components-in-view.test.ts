@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { componentsInView } from "@runtime-cloud/runtime-environment/components-in-view";
-import type { ReportedComponent } from "@runtime-cloud/runtime-environment/world";
+import { componentsInView } from "@runtime-cloud/runtime-environment/inventory/components-in-view";
+import type { ReportedComponent } from "@runtime-cloud/runtime-environment/inventory/world";
 
 const at = new Date("2026-11-30T12:00:00.000Z");
 const secondsAgo = (seconds: number) => new Date(at.getTime() - seconds * 1_000);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import { componentDrift, driftAfterInspection } from "@runtime-cloud/runtime-environment/component-drift";
-import type { Sighting } from "@runtime-cloud/runtime-environment/match-findings";
-import type { ReportedComponent, World } from "@runtime-cloud/runtime-environment/world";
+import { componentDrift, driftAfterInspection } from "@runtime-cloud/runtime-environment/findings/component-drift";
+import type { Sighting } from "@runtime-cloud/runtime-environment/findings/match-findings";
+import type { ReportedComponent, World } from "@runtime-cloud/runtime-environment/inventory/world";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import type { Finding } from "../../../services/runtime-environment/generated/prisma/client.ts";
 

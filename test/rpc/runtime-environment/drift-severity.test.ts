@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { originOf } from "@runtime-cloud/runtime-environment/finding-origin";
-import { atLeast, severityOf } from "@runtime-cloud/runtime-environment/severity";
+import { originOf } from "@runtime-cloud/runtime-environment/findings/finding-origin";
+import { atLeast, severityOf } from "@runtime-cloud/runtime-environment/findings/severity";
 
 test.each([
   ["RESOURCE_MISSING", "STAGING", null, "HIGH"],

@@ -10,7 +10,7 @@ import {
   ReconciliationDirection,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { observeNow } from "@runtime-cloud/runtime-environment/observations";
+import { observeNow } from "@runtime-cloud/runtime-environment/observing/observations";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { applied } from "../../_support/provisioning-server.ts";
 import {

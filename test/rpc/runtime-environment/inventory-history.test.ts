@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { SpecificationDeclaredSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/provisioning_pb";
 import { SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { observeNow } from "@runtime-cloud/runtime-environment/observations";
+import { observeNow } from "@runtime-cloud/runtime-environment/observing/observations";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { applied } from "../../_support/provisioning-server.ts";
 import {

@@ -1,5 +1,10 @@
 import { expect, test } from "@jest/globals";
-import { afterFailure, isRipe, jitterOf, NO_FAILURES } from "@runtime-cloud/runtime-environment/observer-backoff";
+import {
+  afterFailure,
+  isRipe,
+  jitterOf,
+  NO_FAILURES,
+} from "@runtime-cloud/runtime-environment/observing/observer-backoff";
 
 const at = new Date("2026-11-30T12:00:00.000Z");
 const pausesOf = (jitter: number, times: number) => {

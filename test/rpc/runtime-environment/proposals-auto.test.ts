@@ -6,7 +6,7 @@ import {
 } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/proposals_pb";
 import { FindingGrouping, ProposalState } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { RunState } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { proposeAfter } from "@runtime-cloud/runtime-environment/proposal-policy";
+import { proposeAfter } from "@runtime-cloud/runtime-environment/proposals/proposal-policy";
 import { ADOPT, drift, type Reconciling, reconciling, REFRESH } from "../../_support/reconciling.ts";
 import { type EnvironmentService, startEnvironments } from "../../_support/runtime-environment.ts";
 

@@ -1,8 +1,11 @@
 import { expect, test } from "@jest/globals";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { compare } from "@runtime-cloud/runtime-environment/compare";
-import { resourceDifferences, resourcesDigest } from "@runtime-cloud/runtime-environment/resource-differences";
-import type { KnownResource } from "@runtime-cloud/runtime-environment/world";
+import { compare } from "@runtime-cloud/runtime-environment/inventory/compare";
+import {
+  resourceDifferences,
+  resourcesDigest,
+} from "@runtime-cloud/runtime-environment/inventory/resource-differences";
+import type { KnownResource } from "@runtime-cloud/runtime-environment/inventory/world";
 
 const resource = (address: string, resourceId: string | null = "1"): KnownResource => ({
   kind: "BASELINE",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { claimDueLooks } from "@runtime-cloud/runtime-environment/schedule";
-import { registerEnvironmentMetrics } from "@runtime-cloud/runtime-environment/environment-metrics";
+import { claimDueLooks } from "@runtime-cloud/runtime-environment/observing/schedule";
+import { registerEnvironmentMetrics } from "@runtime-cloud/runtime-environment/environments/environment-metrics";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { Registry } from "prom-client";
 import { applied } from "../../_support/provisioning-server.ts";

@@ -1,5 +1,9 @@
 import { expect, test } from "@jest/globals";
-import { coversAll, matchesPattern, type RuleScope } from "@runtime-cloud/runtime-environment/suppression-match";
+import {
+  coversAll,
+  matchesPattern,
+  type RuleScope,
+} from "@runtime-cloud/runtime-environment/suppression/suppression-match";
 
 test.each([
   ["", "anything", true],

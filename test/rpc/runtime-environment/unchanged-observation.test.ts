@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { deadlineCause } from "@runtime-cloud/eventing/cause";
 import { engineObserver } from "@runtime-cloud/runtime-environment/observers/engine-observer";
-import { takeInUnchanged } from "@runtime-cloud/runtime-environment/unchanged-sight";
-import { readWorld } from "@runtime-cloud/runtime-environment/world-rows";
+import { takeInUnchanged } from "@runtime-cloud/runtime-environment/observing/unchanged-sight";
+import { readWorld } from "@runtime-cloud/runtime-environment/inventory/world-rows";
 import { openDatabase } from "@runtime-cloud/service-kit/database";
-import { lockEnvironment } from "@runtime-cloud/runtime-environment/inventory";
-import { observeNow } from "@runtime-cloud/runtime-environment/observations";
+import { lockEnvironment } from "@runtime-cloud/runtime-environment/inventory/inventory";
+import { observeNow } from "@runtime-cloud/runtime-environment/observing/observations";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { PrismaClient } from "../../../services/runtime-environment/generated/prisma/client.ts";

@@ -2,7 +2,7 @@ import { canonicalJson, type JsonObject, type JsonValue } from "../programs/cano
 import { parameterField } from "../programs/parameter-bounds.ts";
 import { isOfType, typeName } from "../programs/parameter-type.ts";
 import type { ParameterDeclaration } from "../programs/program.ts";
-import { formatPath, type Keys, memberAt, withMember } from "./attribute-path.ts";
+import { formatPath, type Keys, memberAt, withMember } from "./redaction/attribute-path.ts";
 import { SENSITIVE, UNKNOWN } from "./engine-event.ts";
 import type { AdoptionRefusal, ObservedValue } from "./engine-adoption.ts";
 

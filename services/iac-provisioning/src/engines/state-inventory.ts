@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parsedJsonObject } from "../programs/json-schema.ts";
 import type { EngineName } from "./engine.ts";
-import { parseRecord } from "./manifests-state.ts";
+import { parseRecord } from "./manifests/manifests-state.ts";
 
 const terraformState = z.object({
   resources: z

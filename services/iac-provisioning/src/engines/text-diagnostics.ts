@@ -1,5 +1,5 @@
 import type { Diagnostic } from "./engine-event.ts";
-import { plainLine } from "./plain-text.ts";
+import { plainLine } from "./redaction/plain-text.ts";
 
 const BOX = /^[╷│╵]\s?/;
 const LOCATION = /^\s*on (\S+) line (\d+)\b/;

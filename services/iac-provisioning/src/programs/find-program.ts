@@ -3,7 +3,7 @@ import { InvalidInput, Unavailable } from "@runtime-cloud/service-kit/errors";
 import type { Specification } from "../../generated/prisma/client.ts";
 import type { Context } from "../context.ts";
 import { EngineStopped } from "../engines/engine-stopped.ts";
-import { workDirectoryFull } from "../engines/sandbox-failure.ts";
+import { workDirectoryFull } from "../engines/sandbox/sandbox-failure.ts";
 import { versionsOf } from "./available-programs.ts";
 import { InvalidProgram } from "./program.ts";
 import type { ProgramCache } from "./program-cache.ts";

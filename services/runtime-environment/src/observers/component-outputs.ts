@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { z } from "zod";
-import { replicaHealth } from "../health.ts";
+import { replicaHealth } from "../inventory/health.ts";
 import { MAX_COMPONENTS, type ObservedComponent } from "./observer.ts";
 import { isPrintable } from "./storable.ts";
 

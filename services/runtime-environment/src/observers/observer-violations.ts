@@ -1,7 +1,7 @@
 import type { FieldViolation } from "@runtime-cloud/service-kit/errors";
-import type { AddressRule } from "./address-rule.ts";
-import { urlProblem } from "./http-url.ts";
-import { labelSelectorProblem } from "./label-selector.ts";
+import type { AddressRule } from "./http/address-rule.ts";
+import { urlProblem } from "./http/http-url.ts";
+import { labelSelectorProblem } from "./kubernetes/label-selector.ts";
 import type { HttpComponent, HttpSettings, KubernetesSettings, ObserverSettings } from "./observer-settings.ts";
 import { isPrintable } from "./storable.ts";
 

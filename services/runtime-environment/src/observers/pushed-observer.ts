@@ -4,7 +4,7 @@ import { Health as HealthCode } from "@runtime-cloud/contracts/runtimecloud/type
 import { Denied, type FieldViolation, InvalidInput } from "@runtime-cloud/service-kit/errors";
 import { Health } from "../../generated/prisma/client.ts";
 import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
-import { replicaHealth } from "../health.ts";
+import { replicaHealth } from "../inventory/health.ts";
 import type { Observer } from "./observer.ts";
 import type { PushSettings } from "./observer-settings.ts";
 import { repeated } from "./observer-violations.ts";

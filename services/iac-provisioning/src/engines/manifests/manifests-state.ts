@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { parsedJsonObject } from "../../programs/json-schema.ts";
+import type { JsonObject } from "../../programs/canonical-json.ts";
+import type { StateDocument } from "../state-client.ts";
+
+const FORMAT = 1;
+const stateFile = z.object({
+  format: z.literal(FORMAT),
+  files: z.record(z.string(), z.string()),
+  outputs: parsedJsonObject,
+  secrets: z.array(z.string()),
+});
+
+/**
+ * What was last applied: which files are the engine's own, and with what text. It is kept at the state backend, not
+ * beside the files, so that losing the directory reads as losing its files. Secret.
+ */
+export interface ManifestRecord {
+  readonly files: ReadonlyMap<string, string>;
+  readonly outputs: JsonObject;
+  /** What of it must not be shown, even when the parameters are others by now. */
+  readonly secrets: readonly string[];
+}
+
+export const NOTHING_RECORDED: ManifestRecord = { files: new Map(), outputs: {}, secrets: [] };
+
+export function parseRecord({ text }: StateDocument): ManifestRecord {
+  if (text === "") return NOTHING_RECORDED;
+  const { files, ...rest } = stateFile.parse(JSON.parse(text));
+  return { files: new Map(Object.entries(files)), ...rest };
+}
+
+export function printRecord(lineage: string, serial: number, { files, outputs, secrets }: ManifestRecord): string {
+  return JSON.stringify({ format: FORMAT, lineage, serial, files: Object.fromEntries(files), outputs, secrets });
+}
+
+export function sameRecord(a: ManifestRecord, b: ManifestRecord): boolean {
+  return printRecord("", 0, sorted(a)) === printRecord("", 0, sorted(b));
+}
+
+function sorted({ files, outputs, secrets }: ManifestRecord): ManifestRecord {
+  return { files: new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1))), outputs, secrets: [...secrets].sort() };
+}

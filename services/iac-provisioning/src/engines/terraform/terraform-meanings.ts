@@ -1,0 +1,48 @@
+import type { Diagnostic } from "../engine-event.ts";
+import type { EngineFailureCode } from "../engine.ts";
+
+/** What a diagnostic of the CLI means to whoever started the run. */
+export interface Meaning {
+  readonly code: EngineFailureCode;
+  /** What to do about it, where the CLI doesn't say so itself. */
+  readonly wayOut?: string;
+}
+
+/** What the CLI's summaries begin with; it has no error codes. */
+const MEANINGS: readonly (readonly [RegExp, EngineFailureCode])[] = [
+  [/^Saved plan is stale|^Saved plan does not match|^Inconsistent dependency lock file/, "STALE_PLAN"],
+  [/^Error acquiring the state lock/, "STATE_LOCKED"],
+  [/error loading state|Failed to get state|Error refreshing state|Failed to (?:save|persist) state/i, "STATE_REFUSED"],
+  [
+    /^(?:Failed to (?:query available|install|resolve|retrieve|load|obtain|instantiate) (?:available )?(?:provider|plugin)|Required plugins are not installed|Incompatible provider version|Could not load plugin|Provider registry)/i,
+    "PROVIDER_UNAVAILABLE",
+  ],
+  [
+    /^(?:No value for required variable|Invalid value for (?:input )?variable|Invalid variable value|Required variable not set)/,
+    "INVALID_INPUT",
+  ],
+  [
+    /^(?:Missing required argument|Unsupported (?:argument|attribute|block type)|Incorrect attribute value type|Invalid (?:expression|reference|index|function argument|template interpolation value|for_each argument|count argument)|(?:Insufficient|Too many) .* blocks|Reference to undeclared|Call to unknown function)/,
+    "INVALID_PROGRAM",
+  ],
+];
+
+/** Said of no resource, these words are about the program; said of one, a provider may mean its own matters. */
+const ABOUT_PROGRAM = /configuration|variable|argument|block|attribute|expression|module|provider|syntax|character/i;
+
+const PROVIDER = /provider "?((?:[\w.-]+\/){1,2}[\w-]+)/;
+
+export function meaningOf({ summary, detail, address }: Diagnostic): Meaning {
+  const [, code] = MEANINGS.find(([pattern]) => pattern.test(summary)) ?? [];
+  if (code === "PROVIDER_UNAVAILABLE") return { code, wayOut: wayToProvider(detail) };
+  if (code !== undefined) return { code };
+  return { code: address === undefined && ABOUT_PROGRAM.test(summary) ? "INVALID_PROGRAM" : "ENGINE_ERROR" };
+}
+
+function wayToProvider(detail: string): string {
+  const provider = PROVIDER.exec(detail)?.[1] ?? "the provider";
+  return (
+    `let the engine reach the registry of ${provider}, or have it installed from a mirror: ` +
+    "a CLI configuration with provider_installation, named by TF_CLI_CONFIG_FILE, which the engine gets when ENGINE_ENV_PASS lists it"
+  );
+}
