@@ -1,7 +1,10 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RenewLeaseResponse_Result as Renewal } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
 import { LeaseState, PoolState } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
+import type { AcquireOperation } from "@runtime-cloud/execution-capacity/desk/lease-operation";
+import { openLeaseDesk } from "@runtime-cloud/execution-capacity/desk/lease-desk";
 import { endHolder } from "@runtime-cloud/execution-capacity/desk/ended-holder";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
@@ -46,6 +49,20 @@ beforeEach(async () => {
 afterEach(async () => {
   expect(await service.differences()).toEqual([]);
 });
+
+/** Callers of a desk, pairs of each, and by how many turns of the event loop they come apart. */
+const CALLERS = 24;
+const PAIRS = 20;
+const TURNS = 4;
+
+const CAUSE = { actor: "worker", correlationId: "side-by-side" };
+
+function acquireOf(poolId: string): AcquireOperation {
+  return {
+    ...{ kind: "acquire", tenantId, cause: CAUSE, projectId: "p1", holderKind: "Attempt", holderId: uuidv7() },
+    ...{ target: { poolId }, resource: undefined, units: 1, priority: 0, ttlMs: 60_000, waitMs: 0 },
+  };
+}
 
 /** Has this process know the pool and the tenant, and gives a lease that it holds. */
 async function held(changes: Parameters<typeof attempt>[1] = {}) {
@@ -145,4 +162,23 @@ test("counts a waiter once that is asked for again and withdrawn at the same mom
   const { leases } = await here.listLeases({ poolId: "build", state: LeaseState.WAITING });
   expect(leases.map(({ leaseId }) => leaseId)).toContain(last?.leaseId);
   expect(pool?.waiting).toBe(leases.length);
+});
+
+test("small batches side by side are decided without locks from the start", async () => {
+  await here.setWorkerPool(staticPool("wide", CALLERS));
+  const operations = { remembered: 0, locked: 0 };
+  const desk = openLeaseDesk(service.context, ({ way, size }) => (operations[way] += size));
+  await Promise.all(
+    Array.from({ length: CALLERS }, async (_, caller) => {
+      for (let pair = 0; pair < PAIRS; pair += 1) {
+        // Callers that come one after the other fill several small batches instead of one.
+        for (let turn = 0; turn < caller % TURNS; turn += 1) await nextTurn();
+        const { lease } = await desk.submit(acquireOf("wide"));
+        await desk.submit({ kind: "release", tenantId, cause: CAUSE, leaseId: lease.id });
+      }
+    }),
+  );
+  expect(operations.remembered + operations.locked).toBe(CALLERS * PAIRS * 2);
+  // The first batch of each lane knows nothing yet.
+  expect(operations.locked).toBeLessThanOrEqual(2 * CALLERS);
 });

@@ -6,7 +6,7 @@ import { transact } from "@runtime-cloud/service-kit/transact";
 import { candidatePools } from "./candidate-pools.ts";
 import type { Capacity } from "../capacity/capacity.ts";
 import type { Context } from "../context.ts";
-import { type BatchItem, decideBatch } from "./lease-batch.ts";
+import { type BatchItem, type DecidedBatch, decideBatch } from "./lease-batch.ts";
 import type { ExpireOperation, LeaseOperation, LeaseOutcome } from "./lease-operation.ts";
 import { rememberedCapacity } from "./remembered-capacity.ts";
 import { sqlTransactions } from "./sql-transactions.ts";
@@ -47,6 +47,7 @@ export function openLeaseDesk(context: Context, told: BatchTold = nothing): Leas
   const transactions = sqlTransactions(pool);
   const remembered = rememberedCapacity(newId);
   let lastGuess: Promise<undefined> = Promise.resolve(undefined);
+  let lastLocked: Promise<undefined> = Promise.resolve(undefined);
   const submit = gather<BatchItem, LeaseOutcome>({
     work: decideApart,
     lanes: LANES,
@@ -92,11 +93,8 @@ export function openLeaseDesk(context: Context, told: BatchTold = nothing): Leas
       return guessed;
     }
     try {
-      const { results, capacity } = await transact(transactions, (query) =>
-        decideBatch({ query, newId, at: clock.now() }, items),
-      );
+      const { results, capacity } = await decideLocked(items);
       tellBatch("locked");
-      remembered.learn(capacity);
       tellAll(capacity);
       return results;
     } catch (error) {
@@ -107,8 +105,23 @@ export function openLeaseDesk(context: Context, told: BatchTold = nothing): Leas
     }
   }
 
+  /** What a lane decides under the locks would void the other lane's guess, and that guess its own: one at a time. */
+  function decideLocked(items: readonly BatchItem[]): Promise<DecidedBatch> {
+    const decide = async () => {
+      const batch = await transact(transactions, (query) => decideBatch({ query, newId, at: clock.now() }, items));
+      remembered.learn(batch.capacity);
+      return batch;
+    };
+    if (items.every(isExpiry)) return decide();
+    const decided = lastGuess.then(decide);
+    lastLocked = decided.then(nothing, nothing);
+    return decided;
+  }
+
   /** Undefined where there is nothing to go by, or it has changed: then the locks are taken. */
   async function writeGuess(items: readonly BatchItem[]): Promise<PromiseSettledResult<LeaseOutcome>[] | undefined> {
+    if (items.some(isExpiry)) return undefined;
+    await lastLocked;
     const guess = remembered.guess(items, clock.now());
     if (!guess) return undefined;
     const { capacity, outcomes, assumed, holds } = guess;
@@ -146,6 +159,11 @@ export function openLeaseDesk(context: Context, told: BatchTold = nothing): Leas
 }
 
 const nothing = () => undefined;
+
+/** Those come together, apart from the lanes. */
+function isExpiry({ operation }: BatchItem): boolean {
+  return operation.kind === "expire";
+}
 
 function tooMany(): Exhausted {
   const description = `${MOST_WAITING} lease operations wait already: ask again in a moment`;
