@@ -50,6 +50,7 @@ export async function glimpse(
     told: new Map(),
     announces: false,
     restless: new Set(),
+    granting: new Set(),
     stirred: false,
   };
 }

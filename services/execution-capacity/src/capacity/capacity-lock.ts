@@ -97,6 +97,7 @@ export async function openCapacity({ query, newId, at }: LockContext, claim: Cla
     told: new Map(),
     announces: false,
     restless: new Set(),
+    granting: new Set(),
     stirred: false,
   };
 }

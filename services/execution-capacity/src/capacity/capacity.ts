@@ -38,6 +38,8 @@ export interface Capacity {
   announces: boolean;
   /** Pools whose queue somebody has left who waited in several: who stood behind may have its turn. */
   readonly restless: Set<string>;
+  /** Pools in which leases were granted that count against a quota: in others it may block who held up those behind. */
+  readonly granting: Set<string>;
   /** Whether somebody who waits may be served by now. */
   stirred: boolean;
 }

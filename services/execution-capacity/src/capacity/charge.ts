@@ -21,6 +21,8 @@ type Charged = Pick<CapacityLease, "tenantId" | "projectId" | "poolTenantId" | "
 /** Charges a lease to its pool, its tenant and its project. */
 export function charge(capacity: Capacity, lease: Charged): void {
   addTo(capacity, lease, lease.units, 0n);
+  const { tenantId, projectId } = lease;
+  if (["", projectId].some((name) => scopeOf(capacity, tenantId, name).quota)) capacity.granting.add(poolKey(lease));
 }
 
 /** Takes a lease off all that it was charged to, and keeps how long it lasted. */

@@ -3,7 +3,7 @@ import type { Changes } from "./changes.ts";
 import { type Assumptions, statementOf } from "./write-statement.ts";
 import { writeQueues } from "./write-queues.ts";
 
-const nothingAssumed: Assumptions = { holders: [], tenants: [], lasting: [] };
+const nothingAssumed: Assumptions = { holders: [], tenants: [], grown: [], lasting: [] };
 
 /**
  * Puts back what has changed: counters, leases, history and events in one statement, and the queues in a second one if

@@ -8,6 +8,8 @@ export interface Assumptions {
   holders: readonly { tenantId: string; holderKind: string; holderId: string }[];
   /** Tenants that wait nowhere. */
   tenants: readonly string[];
+  /** Tenants that wait in no pool which holds up those behind. */
+  grown: readonly string[];
   /** Pools that don't drain. */
   lasting: readonly { poolTenantId: string; poolId: string }[];
 }
@@ -47,7 +49,7 @@ export function statementOf(capacity: Capacity, assumed: Assumptions): Prisma.Sq
     : Prisma.sql`SELECT assert_unchanged(${all})`;
 }
 
-function assumptions({ holders, tenants, lasting }: Assumptions): Prisma.Sql[] {
+function assumptions({ holders, tenants, grown, lasting }: Assumptions): Prisma.Sql[] {
   const ended = Prisma.sql`NOT EXISTS (
     SELECT FROM unnest(
       ${holders.map((h) => h.tenantId)}::text[], ${holders.map((h) => h.holderKind)}::text[],
@@ -57,6 +59,10 @@ function assumptions({ holders, tenants, lasting }: Assumptions): Prisma.Sql[] {
       AND ended.holder_id = holder.id)`;
   const waiting = Prisma.sql`NOT EXISTS (
     SELECT FROM fair_share WHERE tenant_id = ANY (${[...tenants]}::text[]) AND waiting > 0)`;
+  const holdingUp = Prisma.sql`NOT EXISTS (
+    SELECT FROM fair_share flow
+    JOIN worker_pool held ON held.tenant_id = flow.pool_tenant_id AND held.id = flow.pool_id
+    WHERE flow.tenant_id = ANY (${[...grown]}::text[]) AND flow.waiting > 0 AND held.contended)`;
   const draining = Prisma.sql`NOT EXISTS (
     SELECT FROM unnest(
       ${lasting.map((p) => p.poolTenantId)}::text[], ${lasting.map((p) => p.poolId)}::text[]) AS c (tenant_id, id)
@@ -65,6 +71,7 @@ function assumptions({ holders, tenants, lasting }: Assumptions): Prisma.Sql[] {
   return [
     ...(holders.length > 0 ? [ended] : []),
     ...(tenants.length > 0 ? [waiting] : []),
+    ...(grown.length > 0 ? [holdingUp] : []),
     ...(lasting.length > 0 ? [draining] : []),
   ];
 }

@@ -63,6 +63,7 @@ export function rememberedCapacity(newId: NewId, elapsed?: () => number): Rememb
       const assumed = {
         holders: holdersOf(items),
         tenants: releasing(items),
+        grown: limited(memory, items),
         lasting: poolsOfRenewed(memory, items),
       };
       try {
@@ -122,7 +123,14 @@ const unread = {
 
 function fresh() {
   const nothingYet = { announces: false, stirred: false };
-  return { places: new Map(), changes: noChanges(), told: new Map(), restless: new Set<string>(), ...nothingYet };
+  return {
+    places: new Map(),
+    changes: noChanges(),
+    told: new Map(),
+    restless: new Set<string>(),
+    granting: new Set<string>(),
+    ...nothingYet,
+  };
 }
 
 function copy<Value>(key: string, from: ReadonlyMap<string, Value>, to: Map<string, Value>): void {
@@ -208,6 +216,16 @@ function holdersOf(items: readonly BatchItem[]) {
 /** Tenants whose use falls: if one waited anywhere it might have its turn. */
 function releasing(items: readonly BatchItem[]): string[] {
   return [...new Set(items.flatMap(({ operation }) => (operation.kind === "release" ? [operation.tenantId] : [])))];
+}
+
+/** Tenants whose use of a quota grows: it may come to block one of theirs who holds up others in a pool. */
+function limited({ scopes }: Memory, items: readonly BatchItem[]): string[] {
+  const growing = items.flatMap(({ operation }) => {
+    if (operation.kind !== "acquire") return [];
+    const { tenantId, projectId } = operation;
+    return ["", projectId].some((name) => scopes.get(keyOf(tenantId, name))?.quota) ? [tenantId] : [];
+  });
+  return [...new Set(growing)];
 }
 
 /** A pool that drains caps its renewals. */

@@ -27,12 +27,28 @@ export async function settle(capacity: Capacity, cause: Cause): Promise<void> {
     await finishDrain(capacity, pool, cause);
     if (capacity.stirred) await serveQueue(capacity, pool, cause);
   }
-  for (const key of capacity.restless) {
-    capacity.restless.delete(key);
-    const pool = capacity.pools.get(key);
-    if (pool) await serveQueue(capacity, pool, cause);
-  }
+  do {
+    for (const key of capacity.restless) {
+      capacity.restless.delete(key);
+      const pool = capacity.pools.get(key);
+      if (pool) await serveQueue(capacity, pool, cause);
+    }
+    stirThoseBehind(capacity);
+  } while (capacity.restless.size > 0);
   await writeCapacity(capacity);
+}
+
+/**
+ * Who waits for more slots than a pool has free holds up all behind, until a quota blocks it too: which may come of what
+ * its tenant was granted in another pool.
+ */
+function stirThoseBehind({ pools, granting, restless }: Capacity): void {
+  const granted = [...granting];
+  granting.clear();
+  for (const [key, pool] of pools) {
+    const holdsUp = pool.contended && pool.used < pool.currentSize;
+    if (holdsUp && granted.some((other) => other !== key)) restless.add(key);
+  }
 }
 
 /** Nobody waits for a drained pool: its waiters' patience is over. */
