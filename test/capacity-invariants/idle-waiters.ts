@@ -26,14 +26,17 @@ function admissibleIn(queue: readonly Waiter[]): string | undefined {
   return undefined;
 }
 
-/** Whom a tenant may send next: none if its own quota may block whoever's turn it is, before any quota of a project. */
+/**
+ * Whom a tenant may send next. If its own quota may block whoever's turn it is, before any quota of a project, only those
+ * that would hold up everybody if it were theirs.
+ */
 function headsOf(flow: readonly Waiter[]): Waiter[] {
   const projects = [...group(flow, ({ project }) => project).values()];
   for (let left = projects.flatMap(([head]) => (head ? [[head]] : [])); left.length > 0;) {
     const next = least(left, ({ projectTime }) => projectTime);
     const heads = next.flat();
-    if (heads.some(({ tenantBlocked }) => tenantBlocked)) return [];
-    const free = heads.filter(({ projectBlocked }) => !projectBlocked);
+    const free = heads.filter(({ tenantBlocked, projectBlocked }) => !tenantBlocked && !projectBlocked);
+    if (heads.some(({ tenantBlocked }) => tenantBlocked)) return free.filter(({ fits }) => !fits);
     if (free.length > 0) return free;
     left = left.filter((head) => !next.includes(head));
   }
