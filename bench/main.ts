@@ -14,6 +14,11 @@ const benchmarks: Readonly<Record<string, Entry>> = {
     about: "leases on a hot pool, an expiry storm, fairness and heartbeats, beside SQL, etcd, Redis and BullMQ",
     load: async () => (await import("./capacity.ts")).benchCapacity,
   },
+  environment: {
+    about:
+      "environments on their schedule beside a plain poller, drift until it is heard of, and very large ones compared",
+    load: async () => (await import("./environment.ts")).benchEnvironment,
+  },
   events: {
     about: "events from a committed outbox row to their handler, beside BullMQ, graphile-worker and pg-boss",
     load: async () => (await import("./events.ts")).benchEvents,

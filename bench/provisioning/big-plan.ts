@@ -16,7 +16,7 @@ export interface BigPlanSizes {
 
 export const BIG_PLAN_SIZES: Readonly<Record<"full" | "quick", BigPlanSizes>> = {
   full: { rounds: 2, resources: 15_000 },
-  quick: { rounds: 1, resources: 2_000 },
+  quick: { rounds: 1, resources: 1_000 },
 };
 
 /** What the service shall stay below while it reads such a plan. */

@@ -20,7 +20,7 @@ export interface HistorySizes {
 
 export const HISTORY_SIZES: Readonly<Record<"full" | "quick", HistorySizes>> = {
   full: { rounds: 5, finished: [100, 10_000], pages: 100, pickups: 10 },
-  quick: { rounds: 2, finished: [100, 10_000], pages: 30, pickups: 5 },
+  quick: { rounds: 1, finished: [100, 10_000], pages: 20, pickups: 3 },
 };
 
 const ENVIRONMENTS = 20;

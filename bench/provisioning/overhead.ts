@@ -18,10 +18,11 @@ export interface OverheadSizes {
 
 export const OVERHEAD_SIZES: Readonly<Record<"full" | "quick", OverheadSizes>> = {
   full: { rounds: 5, runs: 10 },
-  quick: { rounds: 2, runs: 3 },
+  quick: { rounds: 2, runs: 2 },
 };
 
 export const RESOURCES = 3;
+const WARMING_RUNS = 1;
 const ENGINE = "bare_engine";
 const OURS = "runtime_cloud";
 const VERBS: readonly Verb[] = ["init", "plan", "show", "apply"];
@@ -32,12 +33,12 @@ export async function measureOverhead(
   service: ProvisioningService,
   { rounds, runs }: OverheadSizes,
 ): Promise<Findings> {
-  const contestants: Contestant[] = [
-    { name: ENGINE, round: () => bareRuns(engine, runs) },
-    { name: OURS, round: () => serviceRuns(service, runs) },
+  const contestants = (each: number): Contestant[] => [
+    { name: ENGINE, round: () => bareRuns(engine, each) },
+    { name: OURS, round: () => serviceRuns(service, each) },
   ];
-  await takeTurns(contestants, 1);
-  return findings(await takeTurns(contestants, rounds));
+  await takeTurns(contestants(WARMING_RUNS), 1);
+  return findings(await takeTurns(contestants(runs), rounds));
 }
 
 export function describeOverhead({ rounds, runs }: OverheadSizes): string {

@@ -18,7 +18,7 @@ export interface SaturationSizes {
 
 export const SATURATION_SIZES: Readonly<Record<"full" | "quick", SaturationSizes>> = {
   full: { rounds: 3, runs: 40 },
-  quick: { rounds: 1, runs: 12 },
+  quick: { rounds: 1, runs: 8 },
 };
 
 const ENGINE = "bare_engine";

@@ -15,7 +15,7 @@ export interface StateSizes {
 
 export const STATE_SIZES: Readonly<Record<"full" | "quick", StateSizes>> = {
   full: { rounds: 2, resources: 1_000, many: 5_000 },
-  quick: { rounds: 1, resources: 200 },
+  quick: { rounds: 1, resources: 100 },
 };
 
 const FIGURE = "apply_seconds";

@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { readFile, writeFile } from "node:fs/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
 import type { Environment } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/environments_pb";
@@ -23,6 +22,7 @@ import {
   RunState,
   SpecificationKind,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import { editFile } from "@runtime-cloud/runtime-cloud-host/story/edit-file";
 import { eventually } from "@runtime-cloud/runtime-cloud-host/story/eventually";
 import { newestRun, runIn } from "@runtime-cloud/runtime-cloud-host/story/runs";
 import type { Stage } from "@runtime-cloud/runtime-cloud-host/story/stage";
@@ -56,8 +56,8 @@ export interface DriftingEnvironment {
   /** Newest first. */
   findings(): Promise<Finding[]>;
   proposals(): Promise<Proposal[]>;
-  /** Proposes a revert of all that is open, and waits for its preview. */
-  propose(): Promise<Proposal>;
+  /** Proposes to reconcile all that is open, by a revert unless another direction is named, and waits for its preview. */
+  propose(direction?: ReconciliationDirection): Promise<Proposal>;
   /** Accepts it as it was reviewed, and resolves with it as it is then. */
   accept(proposal: Proposal): Promise<Proposal>;
   proposalIn(proposalId: string, state: ProposalState): Promise<Proposal>;
@@ -139,9 +139,7 @@ function environmentOn(stage: Stage, environmentId: string): DriftingEnvironment
     environmentId,
     directory,
     async setReplicas(replicas) {
-      const file = join(directory, "web.yaml");
-      const text = await readFile(file, "utf8");
-      await writeFile(file, text.replace(/replicas: \d+/, `replicas: ${replicas}`));
+      await editFile(join(directory, "web.yaml"), (text) => text.replace(/replicas: \d+/, `replicas: ${replicas}`));
     },
     async observe() {
       const { environment } = await environments.observeEnvironment({ environmentId }, { timeoutMs: LOOK_MS });
@@ -150,8 +148,7 @@ function environmentOn(stage: Stage, environmentId: string): DriftingEnvironment
     get: async () => there((await environments.getEnvironment({ environmentId })).environment),
     findings: async () => (await environments.listFindings({ environmentId })).findings,
     proposals: async () => (await environments.listProposals({ environmentId })).proposals,
-    async propose() {
-      const direction = ReconciliationDirection.REVERT_TO_SPECIFICATION;
+    async propose(direction = ReconciliationDirection.REVERT_TO_SPECIFICATION) {
       const { proposal: made } = await environments.proposeReconciliation({ environmentId, direction });
       return eventually("the proposal's preview", async () => {
         const seen = await proposal(made?.proposalId ?? "");

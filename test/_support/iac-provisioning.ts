@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { jest } from "@jest/globals";
 import type { DescMessage, JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 import { type Client, ConnectError, createClient, createRouterTransport, type Interceptor } from "@connectrpc/connect";
 import { type CloudEvent, envelop } from "@runtime-cloud/contracts/events/cloud-event";
@@ -24,6 +25,7 @@ import { openContext, type OpenContext } from "@runtime-cloud/iac-provisioning/o
 import { routes } from "@runtime-cloud/iac-provisioning/routes";
 import { enqueueReady } from "@runtime-cloud/iac-provisioning/runs/run-queue";
 import { settings } from "@runtime-cloud/iac-provisioning/settings";
+import { until } from "@runtime-cloud/local-servers/until";
 import { systemClock } from "@runtime-cloud/service-kit/clock";
 import { openDatabase } from "@runtime-cloud/service-kit/database";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
@@ -32,6 +34,9 @@ import { createLocalIssuer } from "@runtime-cloud/service-kit/local-issuer";
 import { silentLogger } from "@runtime-cloud/service-kit/logger";
 import { PrismaClient } from "../../services/iac-provisioning/generated/prisma/client.ts";
 import { testDatabase } from "./database.ts";
+
+/** Of a test that has real engines at work, which take their time on a busy machine. */
+jest.setTimeout(180_000);
 
 export type ProvisioningClient = Client<typeof IaCProvisioningService>;
 
@@ -62,12 +67,17 @@ export interface IacService {
   state(runId: string): Promise<keyof typeof RunState>;
   /** Calls a deadline as a wake-up does, until nothing is due. */
   runOut(kind: string): Promise<string[]>;
+  /** Has a run's executor be silent for longer than its lease, also one that goes on sending heartbeats. */
+  loseExecutor(runId: string): Promise<void>;
   close(): Promise<void>;
 }
 
 const SCOPES = ["declare", "plan", "cancel", "approve", "operate", "publish", "read"].map(
   (verb) => `provisioning:${verb}`,
 );
+const LOST_WITHIN_MS = 20_000;
+/** The first transaction of a process may take longer on a busy machine than the service allows it. */
+const PATIENT = { maxWait: 20_000, timeout: 30_000 };
 const EXAMPLES = new URL("../../examples/programs", import.meta.url).pathname;
 
 export async function startIacProvisioning(changes: Record<string, string> = {}): Promise<IacService> {
@@ -80,7 +90,7 @@ export async function startIacProvisioning(changes: Record<string, string> = {})
   const logger = silentLogger();
   const opened = openDatabase(
     { url, applicationName: "test", onError: () => undefined },
-    (adapter) => new PrismaClient({ adapter }),
+    (adapter) => new PrismaClient({ adapter, transactionOptions: PATIENT }),
   );
   const context = await openContext({
     client: opened.client,
@@ -158,6 +168,14 @@ export async function startIacProvisioning(changes: Record<string, string> = {})
       if (!deadline) throw new Error(`no deadline is called ${kind}`);
       const { ended } = await deadline.run();
       return [...ended];
+    },
+    async loseExecutor(runId) {
+      await until("the end of the executor's lease", LOST_WITHIN_MS, async () => {
+        await opened.client.$executeRaw`
+          UPDATE provisioning_run SET executor_until = clock_timestamp() - interval '1 second'
+          WHERE id = ${runId}::uuid`;
+        return (await service.runOut("executor-lost")).includes(runId) || undefined;
+      });
     },
     async close() {
       await context.close();

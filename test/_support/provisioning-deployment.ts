@@ -23,7 +23,9 @@ export type ProvisioningRpcs = Client<typeof IaCProvisioningService>;
 /** Processes of IaCProvisioningService on one database, one set of queues and one machine's directories. */
 export interface ProvisioningDeployment {
   tenantId: string;
-  /** The service as the person calls it who asks for things, by the first process that answers calls. */
+  /** The process that answers calls. */
+  first: ProvisioningProcess;
+  /** The service as the person calls it who asks for things, by the first process. */
   operator: ProvisioningRpcs;
   /** As somebody else does, who approves. */
   approver: ProvisioningRpcs;
@@ -106,11 +108,11 @@ export async function deployProvisioning(options: DeploymentOptions): Promise<Pr
     running.delete(process);
     return process.end(signal);
   };
-  const { address } = await start(options.role);
+  const first = await start(options.role);
   const callers = await Promise.all(
     ["operator", "approver"].map(async (subject) => {
       const token = await issuer.issue({ subject, tenant: tenantId, scopes: allScopes });
-      const transport = createGrpcJsTransport({ address, token: () => token });
+      const transport = createGrpcJsTransport({ address: first.address, token: () => token });
       return { transport, rpcs: createClient(IaCProvisioningService, transport) };
     }),
   );
@@ -122,6 +124,7 @@ export async function deployProvisioning(options: DeploymentOptions): Promise<Pr
 
   return {
     tenantId,
+    first,
     operator: operator.rpcs,
     approver: approver.rpcs,
     database: pool,

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { freePort } from "@runtime-cloud/local-servers/ports";
 import { until } from "@runtime-cloud/local-servers/until";
+import { serviceProgram } from "@runtime-cloud/runtime-cloud-host/service-program";
 
 /** IaCProvisioningService in a process of its own, which a test may end as it likes. It ends with the test's process. */
 export interface ProvisioningProcess {
@@ -20,14 +21,13 @@ export interface ProvisioningProcess {
 }
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const MAIN = "services/iac-provisioning/src/main.ts";
 const READY_WITHIN_MS = 60_000;
 const KIBIBYTE = 1024;
 
 /** Starts one with exactly these variables beside PATH and its ports, and resolves when it is ready. */
 export async function startProvisioningProcess(variables: Record<string, string>): Promise<ProvisioningProcess> {
   const [port, adminPort] = [await freePort(), await freePort()];
-  const child = spawn(process.execPath, ["--import", "tsx", MAIN], {
+  const child = spawn(process.execPath, serviceProgram("iac-provisioning"), {
     cwd: ROOT,
     env: { PATH: process.env["PATH"], ...variables, PORT: String(port), ADMIN_PORT: String(adminPort) },
     // The channel carries nothing: it closes when either side is gone.

@@ -41,6 +41,8 @@ export interface ProvisioningServer {
   adopted: { specificationId: string; request: AdoptObservedRequest }[];
   /** What GetSpecification says that a specification's parameters are. */
   parameters: JsonObject;
+  /** Called while InspectEnvironment is under way: what it answers is as it was before. */
+  whileInspecting: () => Promise<void>;
   /** Called while PlanProvisioning is under way, with the run's id. */
   whilePlanning: (runId: string) => Promise<void>;
   /** What came along with the last call for each tenant. */
@@ -64,9 +66,10 @@ export async function startProvisioning(): Promise<ProvisioningServer> {
       graceMs: 200,
       routes: (router) =>
         router.service(IaCProvisioningService, {
-          inspectEnvironment({ environmentId }, call) {
+          async inspectEnvironment({ environmentId }, call) {
             remember(call);
             const applied = provisioning.applied.get(environmentId);
+            await provisioning.whileInspecting();
             if (applied instanceof ConnectError) throw applied;
             if (!applied) throw new ConnectError(`environment ${environmentId} does not exist`, Code.NotFound);
             return { specifications: applied };
@@ -133,6 +136,7 @@ export async function startProvisioning(): Promise<ProvisioningServer> {
     adoption: { parameters: {}, refusals: [] },
     adopted: [],
     parameters: {},
+    whileInspecting: () => Promise.resolve(),
     whilePlanning: () => Promise.resolve(),
     headers: new Map(),
     async down() {

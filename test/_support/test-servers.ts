@@ -5,14 +5,16 @@ import { deployMigrations } from "@runtime-cloud/migrations/deploy";
 import { migrationNames } from "@runtime-cloud/migrations/migration-files";
 import { databaseName, serviceNames, type ServiceName } from "@runtime-cloud/migrations/services";
 
+import { bundleServices } from "./service-bundles.ts";
+
 interface TestServers {
   stop(): Promise<void>;
 }
 
 /**
  * Starts what the test files share, and tells them by the environment: a PostgreSQL with a migrated template database
- * per service (TEST_DATABASE_ADMIN_URL, TEST_TEMPLATE_PREFIX) and a Redis (TEST_REDIS_URL). Uses the servers of
- * DATABASE_ADMIN_URL and TEST_REDIS_URL or REDIS_URL instead, where set.
+ * per service (TEST_DATABASE_ADMIN_URL, TEST_TEMPLATE_PREFIX), a Redis (TEST_REDIS_URL), and what Node runs as a service
+ * (SERVICE_BUNDLES). Uses the servers of DATABASE_ADMIN_URL and TEST_REDIS_URL or REDIS_URL instead, where set.
  */
 export async function startTestServers(): Promise<TestServers> {
   const postgres = await givenOr(["DATABASE_ADMIN_URL"], async () => {
@@ -24,6 +26,7 @@ export async function startTestServers(): Promise<TestServers> {
   process.env["TEST_DATABASE_ADMIN_URL"] = postgres.url;
   process.env["TEST_TEMPLATE_PREFIX"] = prefix;
   process.env["TEST_REDIS_URL"] = redis.url;
+  process.env["SERVICE_BUNDLES"] = await bundleServices();
 
   // A service is tested on a database once it has its first migration.
   const migrated = serviceNames.filter((service) => migrationNames(service).length > 0);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import type { Adoption, AdoptionOutcome, ObservedValue } from "@runtime-cloud/iac-provisioning/engines/engine-adoption";
-import type { JsonObject, JsonValue } from "@runtime-cloud/iac-provisioning/programs/canonical-json";
+import type { JsonObject, JsonValue } from "@runtime-cloud/iac-provisioning/json/canonical-json";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { Adoption, ObservedValue } from "@runtime-cloud/iac-provisioning/engines/engine-adoption";
 import type { EngineJob } from "@runtime-cloud/iac-provisioning/engines/engine";
 import { lockState, readState, unlockState, writeState } from "@runtime-cloud/iac-provisioning/engines/state-client";
-import type { JsonValue } from "@runtime-cloud/iac-provisioning/programs/canonical-json";
+import type { JsonValue } from "@runtime-cloud/iac-provisioning/json/canonical-json";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 

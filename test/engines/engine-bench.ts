@@ -3,7 +3,7 @@ import type { EngineEvent, PlannedChange } from "@runtime-cloud/iac-provisioning
 import { manifestsEngine } from "@runtime-cloud/iac-provisioning/engines/manifests/manifests-engine";
 import { receiptOf, type ResourceOutcome } from "@runtime-cloud/iac-provisioning/engines/receipt";
 import { terraformEngine } from "@runtime-cloud/iac-provisioning/engines/terraform/terraform-engine";
-import type { JsonObject } from "@runtime-cloud/iac-provisioning/programs/canonical-json";
+import type { JsonObject } from "@runtime-cloud/iac-provisioning/json/canonical-json";
 import { loadProgram } from "@runtime-cloud/iac-provisioning/programs/program-directory";
 import {
   resolveParameters,

@@ -153,12 +153,15 @@ describe.each([
         secrets: [...job.secrets, ...plan.outcome.sensitiveValues],
       }),
     );
+    const again = await planFor(await environment.job(program, { api_token: CANARY, greeting: "hello" }));
     const drift = await play(engine().drift(await environment.job(program, { api_token: "c4nary-other-value" })));
 
     expect(apply.outcome.result).toBe("applied");
     expect(JSON.stringify(apply.outcome.sensitiveOutputs)).toContain(CANARY);
+    const { outputs, sensitiveOutputs } = apply.outcome;
+    expect(again).toMatchObject({ noChanges: true, outputs, sensitiveOutputs });
     expect(plan.outcome.sensitiveValues).toContain(CANARY);
-    const shown = [plan, apply, drift].map((played) => JSON.stringify(played, withoutSecretFields)).join();
+    const shown = [plan, apply, again, drift].map((played) => JSON.stringify(played, withoutSecretFields)).join();
     expect(shown).toContain("hello");
     expect(shown).not.toContain("c4nary");
     expect(shown).not.toContain(Buffer.from(CANARY).toString("base64").slice(0, 20));

@@ -1,5 +1,5 @@
 import type { EngineEvent } from "@runtime-cloud/iac-provisioning/engines/engine-event";
-import type { JsonObject } from "@runtime-cloud/iac-provisioning/programs/canonical-json";
+import type { JsonObject } from "@runtime-cloud/iac-provisioning/json/canonical-json";
 import { loadProgram } from "@runtime-cloud/iac-provisioning/programs/program-directory";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 
@@ -124,7 +124,7 @@ describe.each(examples)("$program", ({ program, parameters, resources, outputs, 
     expect(new Set(Object.values(outcomes(first.changes, apply.events)))).toEqual(new Set(["APPLIED"]));
 
     const again = await play(engine.plan({ ...(await environment.job(program, parameters)), mode: "APPLY" }));
-    expect(planned(again.outcome)).toMatchObject({ noChanges: true, outputs });
+    expect(planned(again.outcome)).toMatchObject({ noChanges: true, outputs, sensitiveOutputs });
     expectNoSecret([...plan.events, ...apply.events, ...again.events]);
     expect(JSON.stringify(first.changes)).not.toContain("owner-secret");
   });

@@ -18,11 +18,25 @@ export async function expectDead(...pids: readonly number[]): Promise<void> {
   }
 }
 
+/** The launcher of a process, which is its child. */
+export async function launcherOf(pid: number): Promise<number | undefined> {
+  for (const candidate of await findProcesses({ directory: "/" })) {
+    const [line, status] = await Promise.all(["cmdline", "status"].map((file) => readProc(candidate, file)));
+    if (line?.includes("launcher-process.mjs") && status?.includes(`\nPPid:\t${pid}\n`)) return candidate;
+  }
+  return undefined;
+}
+
 /** The guardian of a process, found by the mark that it was told to look for. */
 export async function guardianOf(pid: number): Promise<number | undefined> {
   for (const candidate of await findProcesses({ directory: "/" })) {
-    const line = await readFile(`/proc/${candidate}/cmdline`, "utf8").catch(() => "");
+    const line = await readProc(candidate, "cmdline");
     if (line.includes("guardian.sh") && line.includes(`=${pid}-`)) return candidate;
   }
   return undefined;
+}
+
+/** Empty for a process that has ended meanwhile. */
+function readProc(pid: number, file: string): Promise<string> {
+  return readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
 }

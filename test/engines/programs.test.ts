@@ -1,5 +1,5 @@
-import { canonicalJson, type JsonObject } from "@runtime-cloud/iac-provisioning/programs/canonical-json";
-import { parsedJsonObject } from "@runtime-cloud/iac-provisioning/programs/json-schema";
+import { canonicalJson, type JsonObject } from "@runtime-cloud/iac-provisioning/json/canonical-json";
+import { parsedJsonObject } from "@runtime-cloud/iac-provisioning/json/parsed-json";
 import { parseProgramDeclaration } from "@runtime-cloud/iac-provisioning/programs/program";
 import { listPrograms, loadProgram } from "@runtime-cloud/iac-provisioning/programs/program-directory";
 import { resolveParameters } from "@runtime-cloud/iac-provisioning/programs/program-parameters";

@@ -1,4 +1,4 @@
-import type { JsonObject } from "@runtime-cloud/iac-provisioning/programs/canonical-json";
+import type { JsonObject } from "@runtime-cloud/iac-provisioning/json/canonical-json";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 
 import { approved, openBench, planned, play, type EngineBench } from "./engine-bench.ts";
@@ -41,7 +41,25 @@ test("a fault in a module is told by its path in the program", async () => {
 
 test("an input that the program wants and does not get is INVALID_INPUT, by its name", async () => {
   const { failure } = await planning({ "main.tf": 'variable "size" {\n  type = number\n}\n' });
-  expect(failure).toMatchObject({ code: "INVALID_INPUT", message: expect.stringContaining('"size"') });
+  expect(failure).toMatchObject({
+    code: "INVALID_INPUT",
+    message: expect.stringMatching(/^main\.tf line 1: .*"size".*: take it as a parameter in program\.yaml, or give/),
+  });
+  expect(failure.message).not.toContain("-var");
+});
+
+test("an input of another type than the variable has is INVALID_INPUT, by the variable's place", async () => {
+  const parameters = "parameters:\n  size: { type: string, required: true }\n";
+  const { failure } = await planning(
+    {
+      "program.yaml": `engine: terraform\ndescription: Fails.\n${parameters}`,
+      "main.tf": '\nvariable "size" {\n  type = number\n}\n',
+    },
+    { size: "large" },
+  );
+  expect(failure.code).toBe("INVALID_INPUT");
+  expect(failure.message).toMatch(/^main\.tf line 2: .*var\.size.*a number is required/);
+  expect(failure.message).not.toContain("tfvars");
 });
 
 test("a provider that cannot be had is PROVIDER_UNAVAILABLE, by its name and with the way out", async () => {
@@ -51,6 +69,7 @@ test("a provider that cannot be had is PROVIDER_UNAVAILABLE, by its name and wit
   });
   expect(failure.code).toBe("PROVIDER_UNAVAILABLE");
   expect(failure.message).toContain("let the engine reach the registry of registry.invalid/acme/nope");
+  expect(failure.message).not.toContain("terraform providers");
 });
 
 const SECRET = 's3cret "quoted" <&>\nof two long lines';

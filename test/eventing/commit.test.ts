@@ -130,7 +130,7 @@ test("gives hints after the commit only, and survives a hint that fails", async 
     });
     return row;
   });
-  await until("the hint", 5_000, () => seen[0]);
+  await until("the hint", 15_000, () => seen[0]);
   expect(seen).toEqual(["1 committed"]);
 
   const failed = unitOfWork(database.context, cause, async (unit) => {
@@ -158,6 +158,6 @@ test("says once, after the commit, that there are events; not of a transaction t
     const { id } = await createQuota(unit, "tenant-told");
     await raiseQuota(unit, id);
   });
-  await until("it is told", 5_000, () => (seen.length > 0 ? true : undefined));
+  await until("it is told", 15_000, () => (seen.length > 0 ? true : undefined));
   expect(seen).toEqual([1]);
 });

@@ -126,7 +126,7 @@ test("a sequencer that died amid a page leaves it to another", async () => {
   expect(await sequencePage(database.pool)).toBe(0);
 
   await database.pool.query("SELECT pg_terminate_backend($1)", [rows[0]?.pid]);
-  await until("the other's lock to be gone", 5_000, async () => (await sequencePage(database.pool)) > 0 || undefined);
+  await until("the other's lock to be gone", 15_000, async () => (await sequencePage(database.pool)) > 0 || undefined);
   expect(await logged(newest)).toEqual([id]);
 });
 

@@ -180,7 +180,7 @@ test("parks a malformed event at once, says which field is wrong, and goes on", 
   expect([...(await outcome(3))].sort()).toEqual(["handled", "parked", "parked"]);
   expect(await effects(sandboxOf(fine))).toBe(1);
 
-  const parked = await until("two parked", 5_000, async () => {
+  const parked = await until("two parked", 15_000, async () => {
     const jobs = await backend.queue(inboxOf(subscriber)).getFailed();
     return jobs.length === 2 ? jobs : undefined;
   });
@@ -201,7 +201,7 @@ test("parks an event that keeps failing, tells no driver's text, and redrives it
   await deliver(event, { attempts: 2, backoff: { type: "fixed", delay: 10 } });
   expect(await outcome(2)).toEqual(["retried", "parked"]);
   const queue = backend.queue(inboxOf(subscriber));
-  const [parked] = await until("it is parked", 5_000, async () => {
+  const [parked] = await until("it is parked", 15_000, async () => {
     const jobs = await queue.getFailed();
     return jobs.length > 0 ? jobs : undefined;
   });

@@ -113,7 +113,7 @@ test("wakes a deadline about a second after its instant, and puts back an early 
   const wokenAt = await until("the wake-up", 15_000, () => woken);
   expect(wokenAt.getTime()).toBeGreaterThanOrEqual(at.getTime() + behindMs);
   const queue = backend.queue(deadlinesOf("ExecutionCapacityService"));
-  const job = await until("its result", 5_000, async () => (await queue.getCompleted())[0]);
+  const job = await until("its result", 15_000, async () => (await queue.getCompleted())[0]);
   expect(job.returnvalue).toEqual({ ended: ["lease-1"], count: 1 });
   await deadlines.stop();
 });

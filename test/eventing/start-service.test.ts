@@ -56,7 +56,7 @@ async function listener(): Promise<{ server: Server; port: number }> {
 }
 
 const noConnectionLeft = () =>
-  until("every connection of the service to be closed", 5_000, async () => {
+  until("every connection of the service to be closed", 15_000, async () => {
     const { rowCount } = await database.pool.query(
       "SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1",
       [executionCapacity.name],

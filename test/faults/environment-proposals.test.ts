@@ -1,6 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import type { Proposal } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/proposals_pb";
 import { FindingState, ProposalState, SyncStatus } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import { ProvisioningKind, RunMode, RunState } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
@@ -17,20 +18,37 @@ import {
 } from "../_support/drifting-environments.ts";
 import { unpublished } from "../_support/event-invariants.ts";
 
-const START_MS = 60_000;
+const START_MS = 120_000;
 const TEST_MS = 120_000;
 
 let deployment: TestDeployment;
+/** One environment for each of the faults: they are made, and what is undone by them is proposed, side by side. */
+let failing: DriftingEnvironment;
+let cancelled: Drifted;
+let superseded: Drifted;
+let abandoned: Drifted;
 
 beforeAll(async () => {
   const services = ["iac-provisioning", "runtime-environment"] as const;
   deployment = await deploy(services, undefined, { baselineProgram: QUICK_BASELINE });
-  await publishWeb(deployment.stage);
+  const { stage } = deployment;
+  await publishWeb(stage);
+  [failing, cancelled, superseded, abandoned] = await Promise.all([
+    driftingEnvironment(stage),
+    drifted(EnvironmentClass.PRODUCTION),
+    drifted(EnvironmentClass.PRODUCTION),
+    drifted(EnvironmentClass.TEST),
+  ]);
 }, START_MS);
 afterAll(() => deployment.close(), START_MS);
 
 /** A proposal that puts back what somebody has edited. */
-async function drifted(of = EnvironmentClass.TEST) {
+interface Drifted {
+  environment: DriftingEnvironment;
+  proposal: Proposal;
+}
+
+async function drifted(of: EnvironmentClass): Promise<Drifted> {
   const environment = await driftingEnvironment(deployment.stage, { class: of });
   await environment.setReplicas(1);
   await environment.observe();
@@ -40,10 +58,10 @@ async function drifted(of = EnvironmentClass.TEST) {
 const states = async (environment: DriftingEnvironment) =>
   (await environment.findings()).map(({ state }) => FindingState[state]);
 
-test(
+test.concurrent(
   "a run that fails fails its proposal with its reason, and its findings wait for the next proposal",
   async () => {
-    const environment = await driftingEnvironment(deployment.stage);
+    const environment = failing;
     // Where the file was is a directory now, which nothing writes over.
     const file = join(environment.directory, "web.yaml");
     await rm(file);
@@ -68,10 +86,10 @@ test(
   TEST_MS,
 );
 
-test(
+test.concurrent(
   "a run that is cancelled fails its proposal, though no event tells of it",
   async () => {
-    const { environment, proposal } = await drifted(EnvironmentClass.PRODUCTION);
+    const { environment, proposal } = cancelled;
     const { provisioningRunId = "" } = await environment.accept(proposal);
     await runIn(deployment.stage, provisioningRunId, RunState.AWAITING_APPROVAL);
     await deployment.stage.provisioning.cancelProvisioning({ provisioningRunId, reason: "not today" });
@@ -83,10 +101,10 @@ test(
   TEST_MS,
 );
 
-test(
+test.concurrent(
   "a run that a newer release supersedes fails its proposal, and what that release has put right is closed",
   async () => {
-    const { environment, proposal } = await drifted(EnvironmentClass.PRODUCTION);
+    const { environment, proposal } = superseded;
     const release = await environment.promote(WEB, { replicas: 5 });
     await runIn(deployment.stage, release.provisioningRunId, RunState.AWAITING_APPROVAL);
     const { provisioningRunId = "" } = await environment.accept(proposal);
@@ -107,7 +125,7 @@ test(
 test(
   "a proposal that is accepted while provisioning is down waits for it, and then has one run",
   async () => {
-    const { environment, proposal } = await drifted();
+    const { environment, proposal } = abandoned;
     const { services, stage } = deployment;
     await services.kill("iac-provisioning");
     const accepting = await environment.accept(proposal);
@@ -117,6 +135,9 @@ test(
     await environment.accept(proposal).catch(() => undefined);
     await services.kill("runtime-environment");
     await Promise.all([services.start("runtime-environment"), services.start("iac-provisioning")]);
+    // It is asked for again after a pause, which has doubled meanwhile: the pause is over.
+    const database = stage.databases["runtime-environment"];
+    await database.query("UPDATE proposal SET ask_at = now() WHERE id = $1", [proposal.proposalId]);
 
     const completed = await environment.proposalIn(proposal.proposalId, ProposalState.COMPLETED);
     const { runs } = await stage.provisioning.listProvisioningRuns({ environmentId: environment.environmentId });
@@ -125,7 +146,6 @@ test(
     await eventually("the finding's end", async () =>
       (await states(environment))[0] === "RESOLVED" ? true : undefined,
     );
-    const database = stage.databases["runtime-environment"];
     await eventually("an empty outbox", async () => ((await unpublished(database)).length === 0 ? true : undefined));
     const heard = () =>
       stage.audience.heard("ReconciliationDecided", ({ subject }) => subject === proposal.proposalId).length;

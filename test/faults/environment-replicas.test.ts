@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type Client, createClient } from "@connectrpc/connect";
 import type { CloudEvent } from "@runtime-cloud/contracts/events/cloud-event";
 import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import { EnvironmentCreatedSchema } from "@runtime-cloud/contracts/runtimecloud/events/v1/projects_pb";
@@ -9,18 +8,15 @@ import {
   ProvisioningAppliedSchema,
   SpecificationDeclaredSchema,
 } from "@runtime-cloud/contracts/runtimecloud/events/v1/provisioning_pb";
-import { RuntimeEnvironmentService } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/runtime_environment_service_pb";
 import { FindingState } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
 import { ProvisioningKind, SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import { inboxJob } from "@runtime-cloud/eventing/inbox-job";
-import { freePort } from "@runtime-cloud/local-servers/ports";
-import { type ServiceProcess, startServiceProcess } from "@runtime-cloud/runtime-cloud-host/service-process";
 import { eventually } from "@runtime-cloud/runtime-cloud-host/story/eventually";
-import { createGrpcJsTransport } from "@runtime-cloud/service-kit/grpc-transport";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { deploy, type TestDeployment } from "../_support/deployment.ts";
 import { driftingEnvironment, publishWeb, QUICK_BASELINE } from "../_support/drifting-environments.ts";
+import { type Replica, revisionsOf, startReplica } from "../_support/environment-replica.ts";
 import { causedTwice } from "../_support/event-invariants.ts";
 import { countRows } from "../_support/rows.ts";
 import { eventAbout } from "../_support/runtime-environment.ts";
@@ -73,7 +69,7 @@ test(
       FindingState.RESOLVED,
     ]);
 
-    const revisions = await revisionsOf(environmentId);
+    const revisions = await revisionsOf(stage.databases["runtime-environment"], environmentId);
     expect(revisions).toEqual(revisions.map((_, index) => index + 1));
     expect(BigInt(revisions.length)).toBe((await environment.get()).revision);
     await eventually("each drift to be announced once", () => (environment.detected() === 2 ? true : undefined));
@@ -189,41 +185,6 @@ async function deliver(...events: readonly CloudEvent[]): Promise<void> {
     return { ...job, opts: { ...job.opts, jobId: uuidv7() } };
   });
   await deployment.backend.add(inboxOf(SUBSCRIBER), jobs);
-}
-
-async function revisionsOf(environmentId: string): Promise<number[]> {
-  const { rows } = await deployment.stage.databases["runtime-environment"].query<{ revision: string }>(
-    "SELECT revision FROM inventory_change WHERE inventory_id = $1 ORDER BY revision",
-    [environmentId],
-  );
-  return rows.map(({ revision }) => Number(revision));
-}
-
-/** One more process of the service on the same database and queues. */
-interface Replica {
-  environments: Client<typeof RuntimeEnvironmentService>;
-  kill(): Promise<void>;
-  close(): Promise<void>;
-}
-
-async function startReplica({ services, token }: TestDeployment): Promise<Replica> {
-  const [port, adminPort] = [await freePort(), await freePort()];
-  const variables = { PORT: String(port), ADMIN_PORT: String(adminPort) };
-  const process: ServiceProcess = startServiceProcess("runtime-environment", {
-    ...services.variables("runtime-environment"),
-    ...variables,
-  });
-  await process.ready();
-  const transport = createGrpcJsTransport({ address: `127.0.0.1:${port}`, token: () => token });
-  let killed: Promise<void> | undefined;
-  return {
-    environments: createClient(RuntimeEnvironmentService, transport),
-    kill: () => (killed ??= process.kill()),
-    async close() {
-      transport.close();
-      await (killed ?? process.stop());
-    },
-  };
 }
 
 /** A look that an event asks for may find changes more than once: each observer's sight is taken in by itself. */

@@ -4,7 +4,7 @@ import { open, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { hasCode } from "@runtime-cloud/iac-provisioning/programs/system-error";
+import { hasCode } from "@runtime-cloud/iac-provisioning/system-error";
 import { type ProvisioningDeployment, deployProvisioning } from "../_support/provisioning-deployment.ts";
 import type { ProvisioningProcess } from "../_support/provisioning-process.ts";
 import { type ProvisioningRuns, runsOf } from "../_support/provisioning-runs.ts";

@@ -39,6 +39,8 @@ test(
     const executor = await startExecutor();
     const { asked, halfway } = await underWay("killed");
     await end(executor, "SIGKILL");
+    // What a plan reads has to answer before the engine looks at the interrupt.
+    gate.open();
     await runs.nothingLives();
 
     const { reason, environmentId } = await runs.reaches(halfway, "INDETERMINATE");
@@ -50,7 +52,6 @@ test(
       "terraform_data.third": "NOT_ATTEMPTED",
     });
 
-    gate.open();
     await startExecutor();
     const next = await runs.planAgain(halfway);
     const { entries, recordedSerial, salvagedState } = await salvaged(halfway);
@@ -93,7 +94,6 @@ test(
     await startExecutor();
     const ended = end(executor, "SIGTERM");
     await until("the interrupt", WITHIN_MS, () => executor.said().includes("stopping") || undefined);
-    // What a plan reads has to answer before the engine looks at the interrupt.
     gate.open();
     expect(await ended).toBe(0);
 

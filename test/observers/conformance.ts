@@ -61,6 +61,7 @@ export function observerConformance(name: string, { conditions, start, observedA
     expect(byName(seen.components)).toMatchObject(byName(side.expected));
     expect(failuresIn(seen)).toEqual([]);
     expect(seen.unseen ?? []).toEqual([]);
+    expectHidden(reasonsIn(seen).join(), side.hidden);
     expectKept(seen);
   });
 
@@ -109,7 +110,7 @@ export function observerConformance(name: string, { conditions, start, observedA
     expect(byName(seen.components)).toMatchObject(byName(expected));
     expect(expected).toHaveLength(names.length);
     expect(failuresIn(seen)).not.toEqual([]);
-    expectHidden(failuresIn(seen).join(), side.hidden);
+    expectHidden([...failuresIn(seen), ...reasonsIn(seen)].join(), side.hidden);
     expectKept(seen);
   });
 
@@ -147,6 +148,11 @@ async function failureOf(look: Promise<Observation>): Promise<unknown> {
 
 function failuresIn({ failure, specifications = [] }: Observation): string[] {
   return [...(failure === undefined ? [] : [failure]), ...specifications.flatMap((each) => each.failure ?? [])];
+}
+
+/** Why components aren't HEALTHY. */
+function reasonsIn({ components }: Observation): string[] {
+  return components.flatMap(({ healthReason }) => healthReason ?? []);
 }
 
 /** What the inventory's columns hold, and PostgreSQL takes. */

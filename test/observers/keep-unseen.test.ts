@@ -18,7 +18,11 @@ test("a whole answer replaces what was known", () => {
 
 test("components that weren't seen stay as they were known, of UNKNOWN health; those not named are gone", () => {
   const observation = { components: [component("web", "2.0")], failure: "api: connection refused", unseen: ["api"] };
-  expect(keepUnseen(known, observation)).toEqual([component("web", "2.0"), { ...component("api"), health: "UNKNOWN" }]);
+  const healthReason = "the last look didn't see it";
+  expect(keepUnseen(known, observation)).toEqual([
+    component("web", "2.0"),
+    { ...component("api"), health: "UNKNOWN", healthReason },
+  ]);
 });
 
 test("when it can't tell what it missed, all that was known stays", () => {

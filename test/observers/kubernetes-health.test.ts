@@ -123,8 +123,25 @@ describe("a DaemonSet", () => {
   });
 });
 
+test("what isn't healthy says which workload, and what is the matter with it", () => {
+  const why = (kind: KubeKind, changes: KubeChanges = {}) => workloadHealth(workload(kind, changes)).healthReason;
+  expect(why("Deployment")).toBeNull();
+  expect(why("Deployment", { generation: 5 })).toBe(
+    "Deployment shop-web: its controller hasn't seen its newest spec yet",
+  );
+  const status = { ...deploymentStatus("podsLost"), readyReplicas: 1, conditions: healthyConditions() };
+  expect(why("Deployment", { status })).toBe("Deployment shop-web: 1 of 3 replicas ready");
+  expect(why("Deployment", { status: deploymentStatus("deadlineExceeded") })).toBe(
+    "Deployment shop-web: its rollout takes too long (ProgressDeadlineExceeded)",
+  );
+  expect(why("Deployment", { status: deploymentStatus("quotaExceeded") })).toBe(
+    "Deployment shop-web: its pods can't be created (ReplicaFailure)",
+  );
+  expect(why("Deployment", { spec: { paused: true } })).toBe("Deployment shop-web: its rollout is paused");
+});
+
 function healthOf(kind: KubeKind, changes: KubeChanges = {}) {
-  return workloadHealth(workload(kind, changes));
+  return workloadHealth(workload(kind, changes)).health;
 }
 
 /** As the client reads it. */

@@ -4,7 +4,7 @@ import { expect, test } from "@jest/globals";
 import { PushedObservationSchema } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/environments_pb";
 import { Health } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { deadlineCause } from "@runtime-cloud/eventing/cause";
-import { pushedObserver } from "@runtime-cloud/runtime-environment/observers/pushed-observer";
+import { pushedObserver } from "@runtime-cloud/runtime-environment/observers/push/pushed-observer";
 import { Denied, InvalidInput } from "@runtime-cloud/service-kit/errors";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import { observerConformance } from "./conformance.ts";

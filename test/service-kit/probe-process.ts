@@ -2,8 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { z } from "zod";
+import { fromSetUp } from "../_support/environment.ts";
 
 export interface ProbeProcess {
   url: string;
@@ -17,10 +18,8 @@ export interface ProbeProcess {
 /** For tests that start processes, on a busy machine. */
 export const PROCESS_TIMEOUT_MS = 60_000;
 
-const main = fileURLToPath(new URL("./probe-main.ts", import.meta.url));
-
 function spawnProbe(env: Record<string, string>) {
-  const child = spawn(process.execPath, ["--import", "tsx", main], {
+  const child = spawn(process.execPath, [join(fromSetUp("SERVICE_BUNDLES"), "probe.mjs")], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

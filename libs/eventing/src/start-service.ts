@@ -34,6 +34,9 @@ import { startEventLog } from "./event-log/start-event-log.ts";
 import { refuseUnknownSubscribers } from "./subscribers.ts";
 import { enqueueWork } from "./queues/work-queue.ts";
 
+/** After its grace, a service writes down what ended and closes its connections. */
+const CLOSING_MS = 8_000;
+
 export interface RunningService extends Running {
   url: string;
   adminUrl: string;
@@ -48,7 +51,8 @@ export interface RunningService extends Running {
  * without its database or queues too: then it is not ready until they are there. Rejects with ConfigError for settings
  * that turn out to be wrong; whatever was started by then is stopped again.
  *
- * `stop` drains: health says NOT_SERVING, calls under way end, workers finish, connections close.
+ * `stop` drains: health says NOT_SERVING; calls under way end, and beside them workers take no more and finish; then
+ * connections close.
  */
 export async function startService<
   Client extends DatabaseClient<Tx>,
@@ -133,7 +137,9 @@ async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransactio
     observe: observe.deadline,
   });
   const workers = parts.workQueues.map((queue) => queue.start(backend, logger));
-  started.add(() => Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox?.stop(), deadlines.stop()]));
+  const stopWorking = () =>
+    Promise.all([...workers.map((worker) => worker.close(graceMs)), inbox?.stop(), deadlines.stop()]);
+  started.add(stopWorking);
 
   const services = [...parts.services, EventLogService.typeName];
   const health = createHealth({ services, probes: serviceProbes(pool) });
@@ -155,6 +161,8 @@ async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransactio
       ...(tls && { tls }),
     }),
   );
+  // Work that takes long hears of the end at once, not when the last call is answered: the two share one grace. What
+  // those calls still wake is waited for by the stop before this one.
   started.add(() => api.drain());
   const admin = await listeningAt(
     { host: ADMIN_HOST, port: ADMIN_PORT, hostVariable: "ADMIN_HOST", portVariable: "ADMIN_PORT" },
@@ -165,5 +173,6 @@ async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransactio
   admin.mount(DASHBOARD_PATH, dashboard(backend, queues));
   logger.info({ url: api.url, admin: admin.url }, `${name} listens`);
 
-  return { url: api.url, adminUrl: admin.url, queues, localIssuer, stop: () => started.stop() };
+  const stopWithinMs = graceMs + CLOSING_MS;
+  return { url: api.url, adminUrl: admin.url, queues, localIssuer, stopWithinMs, stop: () => started.stop() };
 }

@@ -4,6 +4,8 @@ import type { Logger } from "./logger.ts";
 /** Something that runs until it is stopped. `stop` ends in good order and may be slow. */
 export interface Running {
   stop(): Promise<void>;
+  /** How long `stop` may take where that is more than usual, in milliseconds. */
+  stopWithinMs?: number;
 }
 
 export interface LifecycleOptions {
@@ -35,11 +37,12 @@ export async function runUntilSignal(
     if (started) logger.info({ name }, "ready");
     const signal = await signalled;
     logger.info({ name, signal }, "stopping");
+    const allowedMs = Math.max(stopWithinMs, started?.stopWithinMs ?? 0);
     const stoppedInTime = await within(
-      stopWithinMs,
+      allowedMs,
       starting.then((running) => running.stop()),
     );
-    if (!stoppedInTime) logger.error({ name, stopWithinMs }, "did not stop in time");
+    if (!stoppedInTime) logger.error({ name, stopWithinMs: allowedMs }, "did not stop in time");
     else logger.info({ name }, "stopped");
     return await exit(stoppedInTime ? 0 : 1, logger);
   } catch (error) {

@@ -111,7 +111,7 @@ const shape = {
     `how many days an event that was handled is known as such; more than EVENT_RETENTION_DAYS and the ${PARKED_DAYS} that a parked event is kept`,
   ).default(45),
   IDEMPOTENCY_RETENTION_DAYS: days("how many days a command's first result is returned again to its key").default(7),
-  SHUTDOWN_GRACE_SECONDS: wholeNumber("how long calls under way may take to end after SIGTERM", {
+  SHUTDOWN_GRACE_SECONDS: wholeNumber("how long calls and jobs under way may take to end after SIGTERM", {
     min: 0,
     max: MAX_GRACE_SECONDS,
   }).default(20),

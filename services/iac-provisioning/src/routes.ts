@@ -5,6 +5,7 @@ import type { Context } from "./context.ts";
 import { inspectionRoutes } from "./environments/inspect-environment.ts";
 import { programQueries } from "./programs/program-queries.ts";
 import { publishingRoutes } from "./programs/publish-program.ts";
+import { unpublishingRoutes } from "./programs/unpublish-program.ts";
 import { recoveryRoutes } from "./recovery/recovery-manifest.ts";
 import { resolveRoutes } from "./recovery/resolve-indeterminate.ts";
 import { runQueries } from "./runs/run-queries.ts";
@@ -25,6 +26,7 @@ export function routes(context: Context) {
       ...inspectionRoutes(context),
       ...adoptionRoutes(context),
       ...publishingRoutes(context),
+      ...unpublishingRoutes(context),
       ...programQueries(context),
     });
   };

@@ -28,7 +28,15 @@ export const settings = sharedSettings.safeExtend({
     .refine((value) => parseProgramVersion(value) !== undefined, {
       error: "is not name@version, like environment-baseline@1.0.0",
     })
-    .default("environment-baseline@1.0.0"),
+    .default("environment-baseline@1.1.0"),
+  PROGRAMS_PER_TENANT: wholeNumber("how many versions of programs a tenant may have published at once", {
+    min: 1,
+    max: 1_000_000,
+  }).default(1_000),
+  PROGRAM_CACHE_SIZE: wholeNumber(
+    "how many published programs, of 16 MiB at most each, lie at hand in WORK_DIR; more than that only while they are in use",
+    { min: 1, max: 100_000 },
+  ).default(200),
   EXECUTOR_CONCURRENCY: wholeNumber("how many runs this process works on at once", { min: 1, max: 64 }).default(2),
   EXECUTOR_LEASE_SECONDS: wholeNumber("how long an executor may be silent before its run is taken from it", {
     min: 2,
@@ -80,7 +88,7 @@ export const settings = sharedSettings.safeExtend({
     .optional(),
   STATE_BACKEND_PORT: port("the loopback port at which engines reach their state").default(0),
   STATE_ENCRYPTION_KEYS: secret(
-    "id:base64[,id:base64…], the keys of stored plans, states and parameters; the first one encrypts",
+    "id:base64[,id:base64…], as in k1:$(openssl rand -base64 32): the keys of stored plans, states and parameters; the first one encrypts",
   ).check((context) => {
     const problem = problemOf(context.value);
     if (problem !== undefined) context.issues.push({ code: "custom", message: problem, input: context.value });

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { until } from "@runtime-cloud/local-servers/until";
 import type { ServiceName } from "@runtime-cloud/migrations/services";
+import { serviceProgram } from "./service-program.ts";
 
 /** A service in a process of its own. It ends with this process, even when this process is killed. */
 export interface ServiceProcess {
@@ -23,7 +24,7 @@ export function startServiceProcess(
   service: ServiceName,
   env: NodeJS.ProcessEnv & { ADMIN_PORT: string },
 ): ServiceProcess {
-  const child = spawn(process.execPath, ["--import", "tsx", `services/${service}/src/main.ts`], {
+  const child = spawn(process.execPath, serviceProgram(service), {
     cwd: root,
     env: { PATH: process.env.PATH, ...env },
     // A group of its own, so that Ctrl-C reaches it only through `stop`; and a channel that carries nothing: it closes

@@ -14,7 +14,7 @@ import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { lockEnvironment } from "./inventory/inventory.ts";
 import { lookSoon } from "./observing/schedule.ts";
 import { startInventory } from "./inventory/start-inventory.ts";
-import { adoptedKind, appliedKind, trackApplied, trackDeclared } from "./observing/track-versions.ts";
+import { adoptedKind, appliedKind, trackApplied, trackDeclared } from "./inventory/track-versions.ts";
 
 /**
  * What this service does about events. One about an environment that isn't known yet is NotFound, so it is tried again

@@ -77,7 +77,7 @@ const refusal = async (client: LogClient, request: WatchRequest) => {
 
 test("tells what is announced from now on, and no other tenant's", async () => {
   await insert(2);
-  await until("both have their place", 5_000, async () => {
+  await until("both have their place", 15_000, async () => {
     return (await service.database.pool.query("SELECT FROM unsequenced_event")).rowCount === 0 || undefined;
   });
   const watch = await watching(await service.as(TENANT));

@@ -170,6 +170,15 @@ test("it isn't turned around while a run applies, nor when its program has gone"
   expect(gone.rawMessage).toContain("specificationId: can't be looked at: INVALID_PROGRAM: program gone@1.0.0");
 });
 
+test("a fault of the service says nothing about the specification, so that it is asked again", async () => {
+  await service.database.$executeRaw`ALTER TABLE engine_state_credential RENAME TO engine_state_credential_away`;
+  const fault = await refusalOf(client.adoptObserved({ specificationId, values: [observed(9)] }));
+  const { specifications } = await client.inspectEnvironment({ environmentId });
+  await service.database.$executeRaw`ALTER TABLE engine_state_credential_away RENAME TO engine_state_credential`;
+  expect(fault.code).toBe(Code.Internal);
+  expect(specifications).toMatchObject([{ version: 1, failure: expect.stringContaining("the inspection failed") }]);
+});
+
 test("another tenant's specification, and bad values, are refused", async () => {
   const values = [observed(9)];
   expect((await refusalOf(service.as("intruder").adoptObserved({ specificationId, values }))).code).toBe(Code.NotFound);

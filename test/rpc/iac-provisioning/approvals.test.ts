@@ -64,6 +64,16 @@ test("makes a production apply wait, and applies it once somebody else has appro
   expect(await service.state(provisioningRunId)).toBe("APPLIED");
 });
 
+test.each([
+  ["by whoever asked for it", "alice"],
+  ["by nobody", null],
+])("the database itself lets no production run be approved %s", async (_, decidedBy) => {
+  const { provisioningRunId: id } = await waitingRun("t1");
+  const approve = service.database.provisioningRun.update({ where: { id }, data: { state: "APPROVED", decidedBy } });
+  await expect(approve).rejects.toThrow("provisioning_run_approved_by_another");
+  expect(await service.state(id)).toBe("AWAITING_APPROVAL");
+});
+
 test("approves a run once: a repeat under the same key gets the first answer, another one is refused", async () => {
   const { provisioningRunId, planDigest } = await waitingRun("t1");
   const bob = service.as("t1", "bob");

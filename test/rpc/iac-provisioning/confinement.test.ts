@@ -31,7 +31,7 @@ test("a run's engine has the user that the settings give it and the network that
   expect(state).toBe(RunState.APPLIED);
   // Two lines of headings, and the loopback.
   expect(log).toMatch(/uid=65534 3$/m);
-}, 60_000);
+});
 
 test("a run that reaches a limit fails with the limit's code, its setting and the resource", async () => {
   const { state, reason } = await runScript("too-large", "", "dd if=/dev/zero of=large bs=1M count=3");

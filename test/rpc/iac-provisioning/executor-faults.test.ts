@@ -7,6 +7,8 @@ import { gatedEngine } from "../../_support/gated-engine.ts";
 import { writeGatedProgram } from "../../_support/iac-programs.ts";
 import { declare, type IacService, plan, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";
 
+const WAIT_MS = 60_000;
+
 let service: IacService;
 beforeEach(async () => {
   service = await startIacProvisioning();
@@ -21,10 +23,6 @@ const events = async (runId: string) => {
   return history.map(({ event }) => event);
 };
 
-/** What the clock does to an executor that is silent. */
-const endLease = (runId: string) => service.database.$executeRaw`
-  UPDATE provisioning_run SET executor_until = clock_timestamp() - interval '1 second' WHERE id = ${runId}::uuid`;
-
 test("takes over a run whose planner fell silent, and lets that one say nothing any more", async () => {
   const environmentId = await service.environment("t1");
   const client = service.as("t1");
@@ -36,8 +34,7 @@ test("takes over a run whose planner fell silent, and lets that one say nothing 
   await gate.reached;
   expect(await service.runOut("executor-lost")).toEqual([]);
 
-  await endLease(runId);
-  expect(await service.runOut("executor-lost")).toEqual([runId]);
+  await service.loseExecutor(runId);
   expect(await service.state(runId)).toBe("QUEUED");
   service.context.engines = { ...service.context.engines, manifests };
   await service.work();
@@ -67,10 +64,7 @@ test("fails a run that takes one planner after the other with it, not one that p
     return service.state(runId);
   };
   const stop = (stopping: AbortController) => Promise.resolve(stopping.abort(new Error("the worker is stopping")));
-  const lose = async () => {
-    await endLease(runId);
-    await service.runOut("executor-lost");
-  };
+  const lose = () => service.loseExecutor(runId);
 
   const ends = [stop, stop, lose, lose, stop, lose, lose, stop, lose];
   const states = [];
@@ -88,12 +82,11 @@ test("blocks the environment when an applier fell silent, until an operator has 
   const specificationId = await declare(client, { ...webService(environmentId), programVersion, parameters: { gate } });
   const runId = await plan(client, specificationId);
   const silent = service.execute(runId);
-  await until("the apply", 20_000, async () => {
+  await until("the apply", WAIT_MS, async () => {
     const started = { runId, address: "terraform_data.second", outcome: "INDETERMINATE" as const };
     return (await service.database.receiptEntry.findFirst({ where: started })) ?? undefined;
   });
-  await endLease(runId);
-  expect(await service.runOut("executor-lost")).toEqual([runId]);
+  await service.loseExecutor(runId);
   expect(await service.state(runId)).toBe("INDETERMINATE");
   // The silent one notices at its next heartbeat, and stops its engine.
   await silent;

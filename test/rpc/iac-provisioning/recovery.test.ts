@@ -104,12 +104,7 @@ test(
   async () => {
     const gate = path.join(service.targets, uuidv7());
     const { runId, silent } = await startGated(gate);
-    // A heartbeat may come in between.
-    await until("the end of the lease", 10_000, async () => {
-      await service.database.$executeRaw`
-      UPDATE provisioning_run SET executor_until = clock_timestamp() - interval '1 second' WHERE id = ${runId}::uuid`;
-      return (await service.runOut("executor-lost")).length > 0 || undefined;
-    });
+    await service.loseExecutor(runId);
     expect(await service.database.engineStateCredential.count({ where: { holderId: runId } })).toBe(0);
     await silent;
 

@@ -7,7 +7,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { checkInstallation } from "@runtime-cloud/iac-provisioning/execution/check-installation";
+import { checkInstallation } from "@runtime-cloud/iac-provisioning/check-installation";
 import { settings } from "@runtime-cloud/iac-provisioning/settings";
 import { ConfigError, readConfig } from "@runtime-cloud/service-kit/config";
 import { testRedis } from "../../_support/redis.ts";

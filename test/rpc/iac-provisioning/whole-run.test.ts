@@ -94,6 +94,32 @@ test("applies a run without changes at once, with its outputs and an empty recei
   expect(events[1]?.data["outputs"]).toEqual(first.run.outputs);
 });
 
+test("names the sensitive outputs of a run without changes too, and keeps their values sealed", async () => {
+  const first = await provision("t1", {
+    environmentId: await service.environment("t1"),
+    kind: SpecificationKind.BASELINE,
+    programVersion: "managed-database@1.0.0",
+    parameters: { environment: "e1", admin_password: "n0body-knows-it", owner_passwords: { app: "n0r-this-one" } },
+  });
+  const { run } = await first.client.planProvisioning({
+    specificationId: first.specificationId,
+    kind: ProvisioningKind.RECONCILIATION,
+    mode: RunMode.APPLY,
+  });
+  await service.work();
+
+  const provisioningRunId = run?.provisioningRunId ?? "";
+  const again = await first.client.getProvisioningRun({ provisioningRunId });
+  const { state, outputs, sensitiveOutputs } = first.run;
+  expect(state).toBe(RunState.APPLIED);
+  expect(sensitiveOutputs).toEqual(["admin_connection_string", "connection_strings"]);
+  expect(again.run).toMatchObject({ state: RunState.APPLIED, planSummary: { adds: 0 }, outputs, sensitiveOutputs });
+  const { sealedOutputs } = await service.database.provisioningRun.findUniqueOrThrow({
+    where: { id: provisioningRunId },
+  });
+  expect(sealedOutputs?.length).toBeGreaterThan(0);
+});
+
 test("writes the files of a manifests program", async () => {
   const environmentId = await service.environment("t1");
   const { run } = await provision("t1", webService(environmentId), ProvisioningKind.PROMOTION);

@@ -28,9 +28,11 @@ const view = (components: readonly ReportedComponent[], silent: readonly string[
 };
 
 test("whoever sees a component run is believed before the engine that applied it", () => {
-  const running = component("kubernetes", { componentVersion: "1.3.9", replicasReady: 1, health: "DEGRADED" });
+  const healthReason = "Deployment api: 1 of 3 replicas ready";
+  const seen = { componentVersion: "1.3.9", replicasReady: 1, health: "DEGRADED", healthReason } as const;
+  const running = component("kubernetes", seen);
   expect(view([component("engine"), running])).toEqual([
-    { name: "api", componentVersion: "1.3.9", replicasDesired: 3, replicasReady: 1, health: "DEGRADED" },
+    { name: "api", componentVersion: "1.3.9", replicasDesired: 3, replicasReady: 1, health: "DEGRADED", healthReason },
   ]);
 });
 
@@ -47,8 +49,9 @@ test("what an observer can't tell is taken from the next one", () => {
 test("of several who see it run the worst health counts, and the same one's word, whoever was last", () => {
   const kubernetes = component("kubernetes", { componentVersion: "1.4.0" });
   const push = component("push", { componentVersion: "1.3.9", replicasReady: 2, health: "PROGRESSING" });
-  const http = component("http", { ...unsaid, health: "DEGRADED" });
-  const expected = { componentVersion: "1.4.0", replicasReady: 3, health: "DEGRADED" };
+  const healthReason = "GET /healthz answered 500";
+  const http = component("http", { ...unsaid, health: "DEGRADED", healthReason });
+  const expected = { componentVersion: "1.4.0", replicasReady: 3, health: "DEGRADED", healthReason };
   expect(view([http, push, kubernetes])).toMatchObject([expected]);
   expect(view([kubernetes, http, push])).toMatchObject([expected]);
 });
@@ -56,5 +59,7 @@ test("of several who see it run the worst health counts, and the same one's word
 test("a silent observer's word gives way to the engine's, and its own components are UNKNOWN", () => {
   const push = component("push", { componentVersion: "1.3.9", health: "DEGRADED" });
   expect(view([component("engine"), push], ["push"])).toMatchObject([{ componentVersion: "1.4.0", health: "HEALTHY" }]);
-  expect(view([push], ["push"])).toMatchObject([{ componentVersion: "1.3.9", health: "UNKNOWN" }]);
+  expect(view([push], ["push"])).toMatchObject([
+    { componentVersion: "1.3.9", health: "UNKNOWN", healthReason: "nobody has seen it for 300 s" },
+  ]);
 });

@@ -76,7 +76,10 @@ test("a failure of an environment that was never seen is recorded though it isn'
   expect(await history()).toEqual([
     {
       actor: "observer:engine",
-      facts: [fact("/observationFailure", null, expect.stringContaining("does not exist"))],
+      facts: [
+        fact("/healthReason", null, expect.stringContaining("does not exist")),
+        fact("/observationFailure", null, expect.stringContaining("does not exist")),
+      ],
     },
   ]);
 });

@@ -3,12 +3,8 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Health, InventoryState, SyncStatus } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { SpecificationKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
-import { deadlineCause } from "@runtime-cloud/eventing/cause";
-import { lookAt } from "@runtime-cloud/runtime-environment/observing/look";
 import { observeNow } from "@runtime-cloud/runtime-environment/observing/observations";
-import { ObservationFailed, type Observer } from "@runtime-cloud/runtime-environment/observers/observer";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
-import { createLogger } from "@runtime-cloud/service-kit/logger";
 import { applied } from "../../_support/provisioning-server.ts";
 import {
   type EnvironmentClient,
@@ -218,40 +214,6 @@ test("a look that is due is claimed once, enqueued, and comes again after the in
 
   expect(await observeNow(service.context, environmentId, new AbortController().signal)).toEqual({ changed: true });
   expect((await tenant.getEnvironment({ environmentId })).environment?.state).toBe(InventoryState.FRESH);
-});
-
-/** What is logged when an observer throws, and what is recorded. */
-async function lookWith(thrown: Error) {
-  const lines: unknown[] = [];
-  const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
-  const logger = createLogger({ service: "test", level: "trace", destination });
-  const observer: Observer = { name: "engine", observe: () => Promise.reject(thrown) };
-  const look = { cause: deadlineCause("observation", uuidv7), timeoutMs: 1_000 };
-  const sight = await lookAt({ ...service.context, logger }, observer, { id: environmentId, tenantId }, look);
-  return { lines, sight };
-}
-
-test("an observer that couldn't look is one line of information, without a stack", async () => {
-  const cause = new ConnectError("no such environment", Code.NotFound);
-  const { lines, sight } = await lookWith(new ObservationFailed("the engine is busy", { cause }));
-  expect(sight).toMatchObject({ failure: "the engine is busy" });
-  expect(lines).toMatchObject([{ level: "info", environmentId, observer: "engine", failure: "the engine is busy" }]);
-  expect(JSON.stringify(lines)).not.toContain("stack");
-});
-
-test("an observer's defect is a warning with its stack, and its text stays in the log", async () => {
-  const { lines, sight } = await lookWith(new TypeError("x is not a function"));
-  expect(sight).toMatchObject({ failure: "internal error: the service's log has it" });
-  expect(lines).toMatchObject([
-    { level: "warn", environmentId, err: { type: "TypeError", stack: expect.stringContaining("x is not a function") } },
-  ]);
-});
-
-test("an observer that never answers, and doesn't listen to its signal, has failed when its time is over", async () => {
-  const deaf: Observer = { name: "http", observe: () => new Promise(() => undefined) };
-  const look = { cause: deadlineCause("observation", uuidv7), timeoutMs: 100 };
-  const sight = await lookAt(service.context, deaf, { id: environmentId, tenantId }, look);
-  expect(sight).toMatchObject({ observer: "http", failure: expect.stringContaining("no answer within") });
 });
 
 test("a look that is cut short records nothing", async () => {

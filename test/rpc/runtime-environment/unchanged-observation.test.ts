@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "@jest/globals";
 import { deadlineCause } from "@runtime-cloud/eventing/cause";
-import { engineObserver } from "@runtime-cloud/runtime-environment/observers/engine-observer";
+import { engineObserver } from "@runtime-cloud/runtime-environment/observers/engine/engine-observer";
 import { takeInUnchanged } from "@runtime-cloud/runtime-environment/observing/unchanged-sight";
 import { readWorld } from "@runtime-cloud/runtime-environment/inventory/world-rows";
 import { openDatabase } from "@runtime-cloud/service-kit/database";

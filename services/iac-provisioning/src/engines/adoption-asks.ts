@@ -1,4 +1,4 @@
-import { canonicalJson, type JsonObject, type JsonValue } from "../programs/canonical-json.ts";
+import { canonicalJson, type JsonObject, type JsonValue } from "../json/canonical-json.ts";
 import { parameterField } from "../programs/parameter-bounds.ts";
 import { isOfType, typeName } from "../programs/parameter-type.ts";
 import type { ParameterDeclaration } from "../programs/program.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../programs/canonical-json.ts";
+import type { JsonObject, JsonValue } from "../json/canonical-json.ts";
 import type { EngineRefusal } from "./engine.ts";
 
 export type AdoptionOutcome = Adoption | EngineRefusal;

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../programs/canonical-json.ts";
+import type { JsonObject } from "../json/canonical-json.ts";
 
 /** What an engine says while it works. Plain JSON, secrets scrubbed, text bounded: store it as it is. */
 export type EngineEvent =

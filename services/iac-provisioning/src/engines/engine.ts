@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../programs/canonical-json.ts";
+import type { JsonObject, JsonValue } from "../json/canonical-json.ts";
 import type { AdoptionOutcome, ObservedValue } from "./engine-adoption.ts";
 import type { EngineEvent, PlannedChange } from "./engine-event.ts";
 
@@ -126,6 +126,8 @@ export interface Planned {
   readonly state: StateIdentity;
   /** Outputs as far as they are known and not sensitive. With `noChanges` they are the environment's outputs. */
   readonly outputs: JsonObject;
+  /** The sensitive ones, as far as they are known. Secret. */
+  readonly sensitiveOutputs: JsonObject;
   /** Secret: encrypt it before storing. Whatever process applies the plan needs it. */
   readonly artifact: Uint8Array;
   /** Secret: pass as `secrets` to the apply, and scrub from anything else that is written about the run. */

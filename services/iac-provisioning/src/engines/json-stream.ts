@@ -1,6 +1,6 @@
 import Tokenizer, { TokenizerError } from "@streamparser/json/tokenizer.js";
 import TokenType from "@streamparser/json/utils/types/tokenType.js";
-import type { JsonValue } from "../programs/canonical-json.ts";
+import type { JsonValue } from "../json/canonical-json.ts";
 
 /**
  * Which values of a document are wanted: a function takes the value that stands at its place, `*` is any other member

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { canonicalJson, sha256 } from "../programs/canonical-json.ts";
+import { canonicalJson, sha256 } from "../json/canonical-json.ts";
 import type { PlannedChange } from "./engine-event.ts";
 import type { EngineVersion, PlanJob, StateIdentity } from "./engine.ts";
 

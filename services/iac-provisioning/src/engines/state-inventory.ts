@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parsedJsonObject } from "../programs/json-schema.ts";
+import { parsedJsonObject } from "../json/parsed-json.ts";
 import type { EngineName } from "./engine.ts";
 import { parseRecord } from "./manifests/manifests-state.ts";
 

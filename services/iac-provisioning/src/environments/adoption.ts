@@ -9,7 +9,7 @@ import { openDesiredState } from "../specifications/desired-state.ts";
 import type { AdoptionRefusal } from "../engines/engine-adoption.ts";
 import type { EngineFailure, EngineFailureCode, EngineSignals } from "../engines/engine.ts";
 import { lookAsApplied } from "./look-as-applied.ts";
-import type { JsonObject, JsonValue } from "../programs/canonical-json.ts";
+import type { JsonObject, JsonValue } from "../json/canonical-json.ts";
 import type { Program } from "../programs/program-directory.ts";
 
 /** What is to be declared so that what is observed is what is specified. */

@@ -13,7 +13,7 @@ const ANSWER_MS = 1_500;
 
 /**
  * Has a specification's engine look at what is there, with a job that may read its state and no more. Half of an apply
- * under way would look like drift, so then nothing is looked at. Whatever goes wrong is a refusal.
+ * under way would look like drift, so then nothing is looked at. What can be expected to go wrong is a refusal, never a throw.
  */
 export async function lookAsApplied<Outcome>(
   context: Context,
@@ -38,7 +38,7 @@ export async function lookAsApplied<Outcome>(
       await context.credentials.revoke(holderId);
     }
   } catch (error) {
-    return refuse(expected(context, error));
+    return refuse(failureFor(error));
   }
 }
 
@@ -56,16 +56,6 @@ async function applyingRun({ client }: Context, { environmentId, kind }: Specifi
 
 function locked(message: string): EngineFailure {
   return { code: "STATE_LOCKED", message };
-}
-
-/** A defect is told to the log, and of one specification only: others are still worth knowing. */
-function expected({ logger }: Context, error: unknown): EngineFailure {
-  try {
-    return failureFor(error);
-  } catch {
-    logger.error({ err: error }, "inspection failed");
-    return { code: "ENGINE_ERROR", message: "the inspection failed: the service's log has the reason" };
-  }
 }
 
 /** Gives the engines most of the call's time. Looking changes nothing, so one that takes longer is killed. */

@@ -4,8 +4,8 @@ import type { AppliedSpecificationSchema } from "@runtime-cloud/contracts/runtim
 import { DriftKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { z } from "zod";
 import type { Observed } from "../engines/engine.ts";
-import { isJsonArray, isJsonObject } from "../programs/canonical-json.ts";
-import { jsonObject } from "../json-object.ts";
+import { isJsonArray, isJsonObject } from "../json/canonical-json.ts";
+import { jsonObject } from "../json/json-object.ts";
 
 const json = z.json();
 

@@ -1,5 +1,5 @@
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
-import { advanceRun, type RunExtras } from "../runs/advance-run.ts";
+import { advanceRun } from "../runs/advance-run.ts";
 import type { Context, ServiceUnit } from "../context.ts";
 import { patiently } from "./database-patience.ts";
 import { engineJob, follow } from "./engine-job.ts";
@@ -8,7 +8,7 @@ import { applyFailed } from "../engines/engine-result.ts";
 import type { ApplyOutcome, EngineSignals, Rescue } from "../engines/engine.ts";
 import type { Receipt } from "../engines/receipt.ts";
 import { type ExecutorWork, type HeldRun, readHeld, RunLost } from "./held-run.ts";
-import { lockEnvironment } from "../specifications/lock-environment.ts";
+import { lockEnvironment } from "../environments/lock-environment.ts";
 import { readPlannedChanges } from "../runs/planned-changes.ts";
 import { realise } from "../specifications/realise-specification.ts";
 import { openReceiptJournal } from "./receipt-journal.ts";
@@ -19,7 +19,7 @@ import { applyEvent } from "./run-outcome.ts";
 import type { Run } from "../runs/run-row.ts";
 import { type EngineStop, stopOf } from "./run-stop.ts";
 import { rescueState } from "../recovery/salvage-state.ts";
-import { sealOutputs } from "./sealed-plan.ts";
+import { outputColumns } from "./sealed-plan.ts";
 import { type ApplyingRun, startApply } from "./start-apply.ts";
 import { openStateForApply } from "./state-for-apply.ts";
 import { supersedeIfOutdated } from "../specifications/supersede-specification.ts";
@@ -94,20 +94,11 @@ async function finishApply(
     await lockEnvironment(unit.tx, held.run.tenantId, held.run.environmentId);
     const run = await readHeld(unit.tx, held);
     const event = applyEvent(run, outcome, receipt, unit.at, stop);
-    const ended = await advanceRun(context, unit, run, event, outputColumns(context, run, outcome));
+    const outputs = outcome.result === "applied" ? outputColumns(context, run.id, outcome) : {};
+    const ended = await advanceRun(context, unit, run, event, { executorUntil: null, ...outputs });
     await settle(context, unit, ended);
   };
   await patiently(context, () => unitOfWork(context, held.cause, end));
-}
-
-function outputColumns(context: Context, run: Run, { result, outputs, sensitiveOutputs }: ApplyOutcome): RunExtras {
-  if (result !== "applied") return { executorUntil: null };
-  return {
-    executorUntil: null,
-    outputs: { ...outputs },
-    sealedOutputs: sealOutputs(context, run.id, sensitiveOutputs),
-    sensitiveOutputs: Object.keys(sensitiveOutputs).sort(),
-  };
 }
 
 async function settle(context: Context, unit: ServiceUnit, run: Run): Promise<void> {

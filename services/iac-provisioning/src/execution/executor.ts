@@ -1,6 +1,6 @@
 import { applyApproved } from "./apply-phase.ts";
 import type { Context } from "../context.ts";
-import { takeNext, takeRun, type Turn } from "../runs/next-run.ts";
+import { takeNext, takeRun, type Turn } from "./next-run.ts";
 import { planHeld } from "./plan-phase.ts";
 import { isHeld } from "../runs/run-end.ts";
 import { enqueueRun } from "../runs/run-queue.ts";
@@ -19,7 +19,7 @@ export async function executeNext(context: Context, asked: string, stop: AbortSi
     stop.throwIfAborted();
     const turn = await takeNext(context);
     if (!turn) return undefined;
-    if (turn.run.id !== asked) keepJobFor(context, turn.run.id);
+    if (turn.run.id !== asked) keepJobFor(context, turn.run);
     const result = await bringOn(context, turn, stop);
     // Otherwise another executor was faster to apply it, and this one has still to serve a run.
     if (!isHeld(result.state)) return result;
@@ -47,8 +47,8 @@ async function bringOn(context: Context, { run, cause, held }: Turn, stop: Abort
 }
 
 /** The run that the job was made for still waits, and this one's own job serves it: so there has to be one. */
-function keepJobFor(context: Context, runId: string): void {
-  enqueueRun(context, runId).catch((err: unknown) => {
-    context.logger.warn({ err, runId }, "no job for a run that waits; the sweep makes one");
+function keepJobFor(context: Context, taken: Run): void {
+  enqueueRun(context, taken).catch((err: unknown) => {
+    context.logger.warn({ err, runId: taken.id }, "no job for a run that waits; the sweep makes one");
   });
 }

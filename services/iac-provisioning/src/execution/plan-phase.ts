@@ -10,7 +10,7 @@ import { logLines } from "../run-streams/engine-log.ts";
 import type { EngineSignals, PlanOutcome } from "../engines/engine.ts";
 import { failureFor } from "../engines/engine-stopped.ts";
 import { type HeldRun, readHeld, RunLost } from "./held-run.ts";
-import { lockEnvironment } from "../specifications/lock-environment.ts";
+import { lockEnvironment } from "../environments/lock-environment.ts";
 import { recordPlannedChanges } from "../runs/planned-changes.ts";
 import { realise } from "../specifications/realise-specification.ts";
 import { underLease } from "./run-lease.ts";
@@ -19,7 +19,7 @@ import { engineMode } from "../runs/run-modes.ts";
 import { planEvent } from "./run-outcome.ts";
 import type { Run } from "../runs/run-row.ts";
 import { type EngineStop, stopOf } from "./run-stop.ts";
-import { sealPlan } from "./sealed-plan.ts";
+import { outputColumns, sealPlan } from "./sealed-plan.ts";
 
 /** Plans a run that this executor has just taken. */
 export async function planHeld(context: Context, held: HeldRun, stop: AbortSignal): Promise<void> {
@@ -87,7 +87,7 @@ function planColumns(context: Context, run: Run, event: RunEvent, outcome: PlanO
     executorUntil: null,
     stateLineage: outcome.state.lineage,
     stateSerial: outcome.state.serial,
-    ...(event.noChanges ? { outputs: { ...outcome.outputs } } : { sealedPlan: sealPlan(context, run.id, outcome) }),
+    ...(event.noChanges ? outputColumns(context, run.id, outcome) : { sealedPlan: sealPlan(context, run.id, outcome) }),
   };
 }
 

@@ -3,7 +3,7 @@ import type { RunEvent } from "@runtime-cloud/state-machines/provisioning-run-co
 import { INTERRUPTED } from "../engines/engine-stopped.ts";
 import type { ApplyOutcome, EngineFailure, Planned, PlanOutcome } from "../engines/engine.ts";
 import type { Receipt } from "../engines/receipt.ts";
-import { jsonObject } from "../json-object.ts";
+import { jsonObject } from "../json/json-object.ts";
 import type { Run } from "../runs/run-row.ts";
 import type { EngineStop } from "./run-stop.ts";
 

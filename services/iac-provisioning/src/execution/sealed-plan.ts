@@ -23,8 +23,13 @@ export function openPlan({ box }: Context, runId: string, sealed: Uint8Array): K
   return { artifact: Buffer.from(artifact, "base64"), sensitiveValues };
 }
 
-/** Null where there are none. */
-export function sealOutputs({ box }: Context, runId: string, sensitiveOutputs: object) {
-  if (Object.keys(sensitiveOutputs).length === 0) return null;
-  return new Uint8Array(box.seal(Buffer.from(JSON.stringify(sensitiveOutputs)), OUTPUTS, runId));
+/** A run's outputs as its row has them: of the sensitive ones the names, and their values sealed. */
+export function outputColumns(
+  { box }: Context,
+  runId: string,
+  { outputs, sensitiveOutputs }: Pick<Planned, "outputs" | "sensitiveOutputs">,
+) {
+  const names = Object.keys(sensitiveOutputs).sort();
+  const sealed = names.length > 0 ? box.seal(Buffer.from(JSON.stringify(sensitiveOutputs)), OUTPUTS, runId) : null;
+  return { outputs: { ...outputs }, sensitiveOutputs: names, sealedOutputs: sealed && new Uint8Array(sealed) };
 }

@@ -6,7 +6,7 @@ import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { EXECUTOR_LOST } from "../deadline-kinds.ts";
 import type { DesiredState } from "../specifications/desired-state.ts";
 import { type ExecutorWork, type HeldRun, startLease } from "./held-run.ts";
-import { lockEnvironment } from "../specifications/lock-environment.ts";
+import { lockEnvironment } from "../environments/lock-environment.ts";
 import { type KeptPlan, openPlan } from "./sealed-plan.ts";
 import { readStateIdentity, surveyGround, type Survey, whyStale } from "./still-holds.ts";
 

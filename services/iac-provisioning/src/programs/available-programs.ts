@@ -19,7 +19,7 @@ export async function availablePrograms(
   const installed = (await listPrograms(programsDirectory)).filter((version) => version > after);
   const published = await db.$queryRaw<{ key: string }[]>`
     SELECT key FROM (SELECT (name || '@' || version) COLLATE "C" AS key
-                     FROM published_program WHERE tenant_id = ${tenantId}) AS own
+                     FROM published_program WHERE tenant_id = ${tenantId} AND unpublished_at IS NULL) AS own
     WHERE key > ${after} ORDER BY key LIMIT ${take}`;
   const versions = new Map(published.map(({ key }) => [key, false]));
   for (const version of installed) versions.set(version, true);
@@ -35,7 +35,7 @@ export async function versionsOf(
 ): Promise<string[]> {
   const installed = (await listPrograms(programsDirectory)).flatMap((text) => parseProgramVersion(text) ?? []);
   const published = await db.publishedProgram.findMany({
-    where: { tenantId, name },
+    where: { tenantId, name, unpublishedAt: null },
     select: { name: true, version: true },
     orderBy: { publishedAt: "desc" },
     take,

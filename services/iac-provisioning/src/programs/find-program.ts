@@ -8,29 +8,32 @@ import { versionsOf } from "./available-programs.ts";
 import { InvalidProgram } from "./program.ts";
 import type { ProgramCache } from "./program-cache.ts";
 import { loadProgram, type Program } from "./program-directory.ts";
-import { parseProgramVersion } from "./program-version.ts";
-import { loadPublished, type ProgramDatabase, type PublishedKey } from "./published-programs.ts";
-import { hasCode } from "./system-error.ts";
+import { parseProgramVersion, requestedVersion } from "./program-version.ts";
+import { keepPublished, loadPublished, type ProgramDatabase, type PublishedKey } from "./published-programs.ts";
+import { hasCode } from "../system-error.ts";
 
 /** How many versions a refusal names. */
 const MAX_NAMED = 5;
 
 /**
- * The program that a tenant means by `name@version`: the installation's, else the tenant's own. Throws InvalidInput
- * for `programVersion` when there is none, or none that can be used.
+ * The program that a tenant means by `name@version`: the installation's, else the tenant's own, which then stays
+ * published until the transaction ends. Throws InvalidInput for `programVersion` when there is none, or none that can
+ * be used.
  */
-export async function findProgram(context: Context, db: ProgramDatabase, key: PublishedKey): Promise<Program> {
-  const { PROGRAMS_DIR } = context.settings;
+export async function findProgram(context: Context, tx: ProgramDatabase, key: PublishedKey): Promise<Program> {
+  requestedVersion(key);
   try {
-    const program =
-      (await loadProgram(PROGRAMS_DIR, key.programVersion)) ?? (await loadPublished(db, programCache(context), key));
-    if (program) return program;
+    const installed = await loadProgram(context.settings.PROGRAMS_DIR, key.programVersion);
+    if (installed) return installed;
+    await keepPublished(tx, key);
+    const published = await loadPublished(tx, programCache(context), key);
+    if (published) return published;
   } catch (error) {
     if (error instanceof InvalidProgram) throw refusal(error.message);
     throw isFullDisk(error) ? new Unavailable("the service has no space left on its disk for the program") : error;
   }
   throw refusal(
-    `${key.programVersion} is no program that is there: publish it, or name ${await others(context, db, key)}`,
+    `${key.programVersion} is no program that is there: publish it, or name ${await others(context, tx, key)}`,
   );
 }
 
@@ -65,8 +68,8 @@ function isFullDisk(error: unknown): boolean {
   return hasCode(error, "ENOSPC", "EDQUOT");
 }
 
-function programCache({ settings, newId }: Context): ProgramCache {
-  return { directory: path.resolve(settings.WORK_DIR, "programs"), newId };
+function programCache({ settings, newId, clock }: Context): ProgramCache {
+  return { directory: path.resolve(settings.WORK_DIR, "programs"), most: settings.PROGRAM_CACHE_SIZE, newId, clock };
 }
 
 async function others({ settings }: Context, db: ProgramDatabase, key: PublishedKey): Promise<string> {

@@ -1,6 +1,6 @@
 import type { FieldViolation } from "@runtime-cloud/service-kit/errors";
-import { canonicalJson, type JsonObject } from "./canonical-json.ts";
-import { isPlainObject, jsonProblem } from "./json-bounds.ts";
+import { canonicalJson, type JsonObject } from "../json/canonical-json.ts";
+import { isPlainObject, jsonProblem } from "../json/json-bounds.ts";
 
 /** A desired state is written by people: what is larger belongs into the program, or where the program fetches it. */
 const MAX_PARAMETERS_BYTES = 256 * 1024;

@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type JsonValue } from "./canonical-json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../json/canonical-json.ts";
 
 /** What a parameter may be declared as. */
 export const PARAMETER_TYPES = ["string", "integer", "number", "boolean", "list", "object"] as const;

@@ -1,17 +1,25 @@
-import { mkdir, rename, rm } from "node:fs/promises";
+import { mkdir, rename, rm, utimes } from "node:fs/promises";
 import path from "node:path";
+import type { Clock } from "@runtime-cloud/service-kit/clock";
 import type { NewId } from "@runtime-cloud/service-kit/ids";
 import { InvalidProgram } from "./program.ts";
 import { programDigest, readProgramFiles, writeProgramFiles, type ProgramFile } from "./program-files.ts";
-import { hasCode } from "./system-error.ts";
+import { hasCode } from "../system-error.ts";
+import { trimCache } from "./trim-cache.ts";
 
 /** Each try puts aside what isn't the content; only somebody who keeps writing there makes them all fail. */
 const MAX_TRIES = 10;
 
-/** Content that has a digest, on this machine's disk: `<directory>/<hex digits>/`. It may be emptied at any moment. */
+/**
+ * Content that has a digest, on this machine's disk: `<directory>/<hex digits>/`, whose time of change is when it was
+ * used last. Anybody may empty it at any moment.
+ */
 export interface ProgramCache {
   readonly directory: string;
+  /** How many programs lie there, but for those that are in use. */
+  readonly most: number;
   readonly newId: NewId;
+  readonly clock: Clock;
 }
 
 export interface CachedProgram {
@@ -20,15 +28,18 @@ export interface CachedProgram {
 }
 
 /**
- * The content of a digest; written from what `fetch` returns where it is missing or isn't that content any more.
- * Processes may do this at once: whoever comes second finds the first one's.
+ * The content of a digest; written from what `fetch` returns where it is missing or isn't that content any more, and
+ * then what is more than the cache may hold goes. Processes may do this at once: whoever comes second finds the first
+ * one's.
  */
 export async function cachedProgram(
-  { directory: root, newId }: ProgramCache,
+  cache: ProgramCache,
   digest: string,
   fetch: () => Promise<readonly ProgramFile[]>,
 ): Promise<CachedProgram> {
+  const { directory: root, newId, clock } = cache;
   const directory = path.join(root, digest.slice(digest.indexOf(":") + 1));
+  await use(directory, clock.now());
   const found = await intact(directory, digest);
   if (found) return { directory, files: found };
 
@@ -37,11 +48,20 @@ export async function cachedProgram(
   try {
     await mkdir(fresh, { recursive: true, mode: 0o700 });
     await writeProgramFiles(files, fresh);
+    await use(fresh, clock.now());
     await place(fresh, directory, digest);
-    return { directory, files };
   } finally {
     await rm(fresh, { recursive: true, force: true });
   }
+  await trimCache(cache);
+  return { directory, files };
+}
+
+/** Before it is read: what is used is left alone from then on. */
+async function use(directory: string, now: Date): Promise<void> {
+  await utimes(directory, now, now).catch((error: unknown) => {
+    if (!hasCode(error, "ENOENT", "ENOTDIR")) throw error;
+  });
 }
 
 /** Moves what was written to where it is looked for, in one step, so that nobody ever sees half of it. */

@@ -3,7 +3,7 @@ import path from "node:path";
 import { InvalidProgram } from "./program.ts";
 import { type ProgramContent, readProgramContent } from "./program-content.ts";
 import { readProgramFiles } from "./program-files.ts";
-import { hasCode } from "./system-error.ts";
+import { hasCode } from "../system-error.ts";
 import { formatProgramVersion, isProgramName, isVersion, parseProgramVersion } from "./program-version.ts";
 
 /** A program that lies in a directory; an EngineJob's `program` as it is. */

@@ -1,5 +1,5 @@
 import type { FieldViolation } from "@runtime-cloud/service-kit/errors";
-import { scalarTexts, type JsonObject, type JsonValue } from "./canonical-json.ts";
+import { scalarTexts, type JsonObject, type JsonValue } from "../json/canonical-json.ts";
 import { parameterField, unfitParameters } from "./parameter-bounds.ts";
 import { isOfType, typeName } from "./parameter-type.ts";
 import type { ParameterDeclaration, ProgramDeclaration } from "./program.ts";

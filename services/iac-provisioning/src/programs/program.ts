@@ -1,9 +1,9 @@
 import { parse } from "yaml";
 import { z } from "zod";
-import type { JsonObject } from "./canonical-json.ts";
-import { jsonProblem } from "./json-bounds.ts";
+import type { JsonObject } from "../json/canonical-json.ts";
+import { jsonProblem } from "../json/json-bounds.ts";
 import { isOfType, PARAMETER_TYPES, typeName } from "./parameter-type.ts";
-import { messageOf } from "./system-error.ts";
+import { messageOf } from "../system-error.ts";
 
 /** The file at a program's root that says what it is. */
 export const PROGRAM_FILE = "program.yaml";

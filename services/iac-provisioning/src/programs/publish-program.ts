@@ -1,32 +1,35 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
 import type { PublishProgramRequest } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/programs_pb";
-import { AlreadyExists, InvalidInput } from "@runtime-cloud/service-kit/errors";
-import { command } from "../runs/command.ts";
-import type { Context, ServiceUnit } from "../context.ts";
+import { AlreadyExists, Exhausted, InvalidInput } from "@runtime-cloud/service-kit/errors";
+import { command } from "../command.ts";
+import type { Context, ServiceUnit, Tx } from "../context.ts";
 import { programMessage } from "./program-message.ts";
 import { foreignFileProblem } from "./foreign-files.ts";
 import { packArchive } from "./pack-archive.ts";
 import { InvalidProgram } from "./program.ts";
 import { type ProgramContent, readProgramContent } from "./program-content.ts";
 import { listPrograms } from "./program-directory.ts";
-import { parseProgramVersion, type ProgramVersion } from "./program-version.ts";
-import { findPublication, type Publication } from "./published-programs.ts";
+import { formatProgramVersion, type ProgramVersion, requestedVersion } from "./program-version.ts";
+import type { Publication } from "./published-programs.ts";
 import { unpackArchive } from "./unpack-archive.ts";
 
 const { method } = IaCProvisioningService;
+
+/** Room comes only by somebody's doing. */
+const RETRY_MS = 60_000;
 
 export function publishingRoutes(context: Context) {
   return {
     async publishProgram(request, call: HandlerContext) {
       const { programVersion } = request;
-      const version = versionOf(request);
+      const version = requestedVersion(request);
       await refuseInstalled(context, programVersion);
       // Before the transaction: it takes its time, and a connection is better used.
       const { content, archive } = await readArchive(request);
       const publish = command(context, method.publishProgram, async (unit, _request, { tenantId, subject }) => {
         const row = { tenantId, ...version, digest: content.digest, archive, publishedBy: subject };
-        const publication = await store(unit, row, programVersion);
+        const publication = await store(context, unit, row);
         return { program: programMessage(programVersion, content, publication) };
       });
       return publish(request, call);
@@ -41,23 +44,36 @@ interface NewProgram extends ProgramVersion {
   publishedBy: string;
 }
 
-/** A version never changes: the first content that it was published with stays. */
-async function store(unit: ServiceUnit, row: NewProgram, programVersion: string): Promise<Publication> {
-  await unit.tx.publishedProgram.createMany({ data: { ...row, publishedAt: unit.at }, skipDuplicates: true });
-  const publication = await findPublication(unit.tx, { tenantId: row.tenantId, programVersion });
-  if (publication?.digest === row.digest) return publication;
-  throw new AlreadyExists(
-    `${programVersion} was published with other content, ${publication?.digest}: publish ${row.digest} as another version`,
-  );
+/** A version never changes: the first content that it was published with stays, also while it is unpublished. */
+async function store(context: Context, { tx, at }: ServiceUnit, row: NewProgram): Promise<Publication> {
+  const { tenantId, name, version } = row;
+  await lockPublishing(tx, tenantId);
+  const where = { tenantId_name_version: { tenantId, name, version } };
+  const first = await tx.publishedProgram.findUnique({ where, omit: { archive: true } });
+  if (first && first.digest !== row.digest) {
+    throw new AlreadyExists(
+      `${formatProgramVersion(row)} was published with other content, ${first.digest}: ` +
+        `publish ${row.digest} as another version`,
+    );
+  }
+  if (first && first.unpublishedAt === null) return first;
+  await refuseOneTooMany(context, tx, tenantId);
+  const data = { ...row, publishedAt: at, unpublishedAt: null };
+  return tx.publishedProgram.upsert({ where, create: data, update: data, omit: { archive: true } });
 }
 
-function versionOf({ programVersion }: PublishProgramRequest): ProgramVersion {
-  const version = parseProgramVersion(programVersion);
-  if (version) return version;
+/** A tenant publishes one program after the other, so that what is counted is what there is. */
+async function lockPublishing(tx: Tx, tenantId: string): Promise<void> {
+  await tx.$executeRaw`SELECT pg_advisory_xact_lock(hashtextextended(${`published-programs ${tenantId}`}, 0))`;
+}
+
+async function refuseOneTooMany({ settings }: Context, tx: Tx, tenantId: string): Promise<void> {
+  const { PROGRAMS_PER_TENANT: most } = settings;
+  if ((await tx.publishedProgram.count({ where: { tenantId, unpublishedAt: null } })) < most) return;
   const description =
-    "is not name@version, like web-service@1.0.0: the name in words of a-z and 0-9 with hyphens between them, " +
-    "the version as three numbers and perhaps a pre-release";
-  throw new InvalidInput([{ field: "programVersion", description }]);
+    `tenant ${tenantId} has published as many programs as PROGRAMS_PER_TENANT allows, ${most}: unpublish versions that ` +
+    "no specification needs (UnpublishProgram), or have the limit raised";
+  throw new Exhausted({ subject: `tenant:${tenantId}`, description, retryAfterMs: RETRY_MS });
 }
 
 async function refuseInstalled({ settings }: Context, programVersion: string): Promise<void> {

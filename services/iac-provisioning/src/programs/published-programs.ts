@@ -17,19 +17,31 @@ export interface PublishedKey {
   readonly programVersion: string;
 }
 
-/** What there is to know of it without its content. */
+/** What there is to know of one that is published, without its content. */
 export interface Publication {
   readonly digest: string;
   readonly publishedBy: string;
   readonly publishedAt: Date;
 }
 
-/** Undefined also for another tenant's. */
+/** Undefined also for another tenant's, and for one that is unpublished. */
 export async function findPublication(db: ProgramDatabase, key: PublishedKey): Promise<Publication | undefined> {
   const where = uniqueKey(key);
   if (!where) return undefined;
-  const row = await db.publishedProgram.findUnique({ where, omit: { archive: true } });
+  const row = await db.publishedProgram.findUnique({
+    where: { ...where, unpublishedAt: null },
+    omit: { archive: true },
+  });
   return row ?? undefined;
+}
+
+/** Keeps a program, if there is one, from being unpublished until the transaction ends. */
+export async function keepPublished(tx: ProgramDatabase, { tenantId, programVersion }: PublishedKey): Promise<void> {
+  const parsed = parseProgramVersion(programVersion);
+  if (!parsed) return;
+  await tx.$queryRaw`
+    SELECT FROM published_program
+    WHERE tenant_id = ${tenantId} AND name = ${parsed.name} AND version = ${parsed.version} FOR SHARE`;
 }
 
 /** The program on this machine's disk. Undefined when the tenant has none such; throws InvalidProgram. */
@@ -59,7 +71,8 @@ export async function readPublished(
 async function publishedFiles(db: ProgramDatabase, key: PublishedKey, digest: string): Promise<ProgramFile[]> {
   const where = uniqueKey(key);
   const row = where && (await db.publishedProgram.findUnique({ where, select: { archive: true } }));
-  const files = row ? await unpackArchive(row.archive) : [];
+  if (!row?.archive) throw new InvalidProgram("is no longer published");
+  const files = await unpackArchive(row.archive);
   if (programDigest(files) === digest) return files;
   throw new InvalidProgram("what is stored of it is damaged: publish it as another version");
 }

@@ -5,7 +5,7 @@ import { extract, type Header } from "tar-stream";
 import { archivePath, shownName } from "./archive-path.ts";
 import { InvalidProgram } from "./program.ts";
 import { MAX_FILES, MAX_TOTAL_BYTES, type ProgramFile } from "./program-files.ts";
-import { hasCode, messageOf } from "./system-error.ts";
+import { hasCode, messageOf } from "../system-error.ts";
 
 /** A file's header, its padding and an extended header for a long name. */
 const MAX_ENTRY_OVERHEAD = 2048;

@@ -3,10 +3,10 @@ import { ErrorInfoSchema } from "@runtime-cloud/contracts/google/rpc/error_detai
 import { IaCProvisioningService } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/iac_provisioning_service_pb";
 import { errorDomain } from "@runtime-cloud/service-kit/error-codes";
 import { advanceRun } from "../runs/advance-run.ts";
-import { command } from "../runs/command.ts";
+import { command } from "../command.ts";
 import type { Context, ServiceUnit } from "../context.ts";
 import { stateKeyOf } from "../execution/engine-job.ts";
-import { lockEnvironment } from "../specifications/lock-environment.ts";
+import { lockEnvironment } from "../environments/lock-environment.ts";
 import { runMessage } from "../runs/run-message.ts";
 import type { Run } from "../runs/run-row.ts";
 import { findRun } from "../runs/runs.ts";

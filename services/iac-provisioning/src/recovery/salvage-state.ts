@@ -5,7 +5,7 @@ import { patiently } from "../execution/database-patience.ts";
 import { stateKeyOf } from "../execution/engine-job.ts";
 import type { Rescue } from "../engines/engine.ts";
 import { type HeldRun, readHeld, RunLost } from "../execution/held-run.ts";
-import { lockEnvironment } from "../specifications/lock-environment.ts";
+import { lockEnvironment } from "../environments/lock-environment.ts";
 import { writeSalvageFile } from "./salvage-files.ts";
 import { keepSalvage, sealSalvage } from "./salvaged-state.ts";
 import { adoptState } from "../state/adopt-state.ts";

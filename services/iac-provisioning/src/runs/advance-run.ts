@@ -54,7 +54,7 @@ type Secrets = Pick<Prisma.ProvisioningRunUncheckedUpdateInput, "sealedPlan" | "
 async function wake(context: Context, run: Run, event: RunEvent): Promise<void> {
   if (run.state === "AWAITING_APPROVAL" || run.state === "APPROVED") {
     if (run.expiresAt) await context.arm(PLAN_EXPIRY, run.expiresAt, { runId: run.id });
-    if (event.type === "approve") await enqueueRun(context, run.id);
+    if (event.type === "approve") await enqueueRun(context, run);
   }
   if (run.state === "QUEUED" || run.endedAt) await enqueueReady(context, run.environmentId);
 }

@@ -5,7 +5,7 @@ import { provisioningRun } from "@runtime-cloud/state-machines/provisioning-run"
 import type { Environment, ProvisioningKind, RunMode, Specification } from "../../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "../context.ts";
 import { transactionNow } from "@runtime-cloud/eventing/database-clock";
-import { lockEnvironment } from "../specifications/lock-environment.ts";
+import { lockEnvironment } from "../environments/lock-environment.ts";
 import { runViolations } from "./run-modes.ts";
 import { enqueueReady } from "./run-queue.ts";
 import { type Run, unsealed } from "./run-row.ts";

@@ -12,7 +12,7 @@ import {
   RunState,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import type { PlannedChange, ReceiptEntry } from "../../generated/prisma/client.ts";
-import { jsonObject } from "../json-object.ts";
+import { jsonObject } from "../json/json-object.ts";
 import { isHeld } from "./run-end.ts";
 import type { Run } from "./run-row.ts";
 

@@ -1,9 +1,12 @@
 import { Prisma, type PrismaClient } from "../../generated/prisma/client.ts";
 import type { Context, Tx } from "../context.ts";
+import type { Run } from "./run-row.ts";
 
 /**
  * The queue of run executions. A job says that some run may have its turn, and an executor chooses which: see
- * `next-run.ts`. It is named after the run that was ready when it was made, so that there is one for each that waits.
+ * `execution/next-run.ts`. It is named after the run that was ready when it was made, so that there is one for each that waits,
+ * and after its epoch: the job of an executor that was killed counts as under way until the queue notices, which must
+ * not keep the run from the next executor.
  */
 export const RUN_QUEUE = "iac-provisioning.runs";
 
@@ -39,17 +42,20 @@ export async function isReady(tx: Tx, runId: string): Promise<boolean> {
 /** Asks executors for whatever of an environment can go on, or of all environments. Returns the runs' ids. */
 export async function enqueueReady(context: Context, environmentId?: string): Promise<string[]> {
   const ready = await readyRuns(context.client, environmentId);
-  for (const runId of ready) await enqueueRun(context, runId);
-  return ready;
+  for (const run of ready) await enqueueRun(context, run);
+  return ready.map(({ id }) => id);
 }
 
-export function enqueueRun(context: Context, runId: string): Promise<void> {
-  return context.enqueue(RUN_QUEUE, runId, { runId });
+/** Asks executors for a run as it waits now. */
+export function enqueueRun(context: Context, { id, executorEpoch }: WaitingRun): Promise<void> {
+  return context.enqueue(RUN_QUEUE, id, { runId: id, ...(executorEpoch < 0 && { no: 1 }) });
 }
 
-async function readyRuns(client: PrismaClient, environmentId?: string): Promise<string[]> {
+type WaitingRun = Pick<Run, "id" | "executorEpoch">;
+
+async function readyRuns(client: PrismaClient, environmentId?: string): Promise<WaitingRun[]> {
   const there = environmentId === undefined ? Prisma.empty : Prisma.sql`run.environment_id = ${environmentId} AND`;
-  const rows = await client.$queryRaw<{ id: string }[]>`
-    SELECT run.id FROM provisioning_run run WHERE ${there} ${IS_READY} ORDER BY run.queued_at, run.id LIMIT ${BATCH}`;
-  return rows.map(({ id }) => id);
+  return client.$queryRaw<WaitingRun[]>`
+    SELECT run.id, run.executor_epoch AS "executorEpoch" FROM provisioning_run run
+    WHERE ${there} ${IS_READY} ORDER BY run.queued_at, run.id LIMIT ${BATCH}`;
 }

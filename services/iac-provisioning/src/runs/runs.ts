@@ -9,7 +9,7 @@ import { ProvisioningKind, RunMode } from "../../generated/prisma/client.ts";
 import { advanceRun } from "./advance-run.ts";
 import { approveRun } from "./approve-run.ts";
 import { cancelRun } from "./cancel-run.ts";
-import { command } from "./command.ts";
+import { command } from "../command.ts";
 import type { Context, Tx } from "../context.ts";
 import { definedEnumNamed } from "@runtime-cloud/service-kit/enum-named";
 import { planRun } from "./plan-run.ts";

@@ -5,8 +5,8 @@ import type { Environment, Specification, SpecificationKind } from "../../genera
 import type { Context, ServiceUnit, Tx } from "../context.ts";
 import { type DesiredState, resolveDesiredState, sealParameters } from "./desired-state.ts";
 import { SENSITIVE } from "../engines/engine-event.ts";
-import { lockEnvironment } from "./lock-environment.ts";
-import type { JsonObject } from "../programs/canonical-json.ts";
+import { lockEnvironment } from "../environments/lock-environment.ts";
+import type { JsonObject } from "../json/canonical-json.ts";
 import { maskParameters } from "../programs/program-parameters.ts";
 import { isBeingApplied, supersededBy, supersedeSpecification } from "./supersede-specification.ts";
 

@@ -1,8 +1,8 @@
 import { InvalidInput } from "@runtime-cloud/service-kit/errors";
-import { z } from "zod";
 import type { Specification } from "../../generated/prisma/client.ts";
 import type { Context } from "../context.ts";
-import { canonicalJson, type JsonObject, sha256 } from "../programs/canonical-json.ts";
+import { jsonObject } from "../json/json-object.ts";
+import { canonicalJson, type JsonObject, sha256 } from "../json/canonical-json.ts";
 import { declaredProgram, findProgram } from "../programs/find-program.ts";
 import type { Program } from "../programs/program-directory.ts";
 import type { ProgramDatabase, PublishedKey } from "../programs/published-programs.ts";
@@ -20,7 +20,6 @@ export interface DesiredState {
 }
 
 const PURPOSE = "parameters";
-const jsonObject = z.record(z.string(), z.json());
 
 /** Holds what is declared against the program that the tenant means. Throws InvalidInput with a violation per field. */
 export async function resolveDesiredState(
@@ -39,7 +38,7 @@ export async function openDesiredState(context: Context, specification: Specific
   const { id, sealedParameters } = specification;
   const program = await declaredProgram(context, specification);
   const clear = context.box.open(sealedParameters, PURPOSE, id).toString("utf8");
-  return desiredState(program, jsonObject.parse(JSON.parse(clear)));
+  return desiredState(program, jsonObject(JSON.parse(clear)));
 }
 
 export function sealParameters({ box }: Context, specificationId: string, parameters: JsonObject) {

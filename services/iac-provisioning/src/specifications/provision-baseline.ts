@@ -6,7 +6,7 @@ import type { Context, ServiceUnit } from "../context.ts";
 import { declareSpecification } from "./declare.ts";
 import { planRun } from "../runs/plan-run.ts";
 import { loadProgram } from "../programs/program-directory.ts";
-import type { JsonObject } from "../programs/canonical-json.ts";
+import type { JsonObject } from "../json/canonical-json.ts";
 
 /** EnvironmentCreated: gives the environment its foundation, once. */
 export async function provisionBaseline(

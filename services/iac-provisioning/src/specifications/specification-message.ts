@@ -3,7 +3,7 @@ import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { SpecificationSchema } from "@runtime-cloud/contracts/runtimecloud/provisioning/v1/specifications_pb";
 import { SpecificationKind, SpecificationState } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import type { Specification } from "../../generated/prisma/client.ts";
-import { jsonObject } from "../json-object.ts";
+import { jsonObject } from "../json/json-object.ts";
 
 export function specificationMessage(specification: Specification): MessageInitShape<typeof SpecificationSchema> {
   return {

@@ -4,11 +4,11 @@ import { SpecificationKind as KindCode } from "@runtime-cloud/contracts/runtimec
 import { NotFound } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import { type Specification, SpecificationKind } from "../../generated/prisma/client.ts";
-import { command } from "../runs/command.ts";
+import { command } from "../command.ts";
 import type { Context, Tx } from "../context.ts";
 import { declareSpecification } from "./declare.ts";
 import { definedEnumNamed } from "@runtime-cloud/service-kit/enum-named";
-import { lockEnvironment } from "./lock-environment.ts";
+import { lockEnvironment } from "../environments/lock-environment.ts";
 import { newestFirst, pageOf } from "../runs/newest-first.ts";
 import { specificationMessage } from "./specification-message.ts";
 import { withdrawSpecification } from "./withdraw-specification.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { sha256 } from "../programs/canonical-json.ts";
+import { sha256 } from "../json/canonical-json.ts";
 import type { SecretBox } from "./secret-box.ts";
 import { formatStateKey, type StateKey } from "./state-key.ts";
 import type { StateVersion } from "./state-store.ts";

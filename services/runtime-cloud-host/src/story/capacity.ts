@@ -29,7 +29,7 @@ const LATENESS_MS = 2_000;
 export async function capacityIsSharedFairly(stage: Stage): Promise<void> {
   const { narrator, capacity, tenantId } = stage;
   const poolId = `runs-${tenantId}`;
-  narrator.chapter("5. Attempts compete for worker slots");
+  narrator.chapter("6. Attempts compete for worker slots");
   const attempt = attemptsOf(stage, poolId);
 
   await narrator.step(`SetQuota: ${LIMIT} concurrent runs; SetWorkerPool: a static pool of 4 slots`, async () => {

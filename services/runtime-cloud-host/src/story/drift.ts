@@ -1,36 +1,29 @@
 import { existsSync } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  DecideReconciliationRequest_Decision as Decision,
-  ProposalPreview_State as Preview,
-} from "@runtime-cloud/contracts/runtimecloud/inventory/v1/proposals_pb";
 import {
   DriftKind,
   FindingState,
   ProposalState,
   ReconciliationDirection,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
-import { RunState } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
+import { editFile } from "./edit-file.ts";
 import { inventoryIsFreshAndInSync } from "./environments.ts";
 import { eventually } from "./eventually.ts";
 import { expect } from "./narrator.ts";
 import { type PromotedRelease, REPLICAS } from "./promotion.ts";
-import { runIn } from "./runs.ts";
+import { accepted, approvedAndApplied, previewed, proposed } from "./reconciliation.ts";
 import type { Stage } from "./stage.ts";
 
 /** Somebody changes files by hand; an operator has them put right. */
-export async function driftIsReconciled(stage: Stage, { environmentId, directory }: PromotedRelease): Promise<void> {
+export async function driftIsReverted(stage: Stage, { environmentId, directory }: PromotedRelease): Promise<void> {
   const { narrator, environments, tenantId } = stage;
   const deployment = join(directory, "deployment.yaml");
   const service = join(directory, "service.yaml");
   narrator.chapter("4. Somebody edits one of those files and deletes another");
 
   const findings = await narrator.step("an observation finds exactly the two drifts", async () => {
-    const text = await readFile(deployment, "utf8");
-    const edited = text.replace(`replicas: ${REPLICAS}`, "replicas: 1");
-    expect(edited !== text, "deployment.yaml has no replicas to edit");
-    await writeFile(deployment, edited);
+    await editFile(deployment, (text) => text.replace(`replicas: ${REPLICAS}`, "replicas: 1"));
     await rm(service);
     await environments.observeEnvironment({ environmentId });
     const { findings: found } = await environments.listFindings({ environmentId, state: FindingState.OPEN });
@@ -50,42 +43,22 @@ export async function driftIsReconciled(stage: Stage, { environmentId, directory
       return heard.length === ids.length ? true : undefined;
     }),
   );
-  const proposal = await narrator.step("a proposal groups them, to be reviewed", async () => {
-    const { proposal: made } = await environments.proposeReconciliation({
-      environmentId,
-      direction: ReconciliationDirection.REVERT_TO_SPECIFICATION,
-    });
-    expect(made?.state === ProposalState.PROPOSED, "it is not PROPOSED");
+  const proposal = await narrator.step("REVERT_TO_SPECIFICATION is proposed for both, to be reviewed", async () => {
+    const made = await proposed(stage, environmentId, ReconciliationDirection.REVERT_TO_SPECIFICATION);
     expect(made.findingIds.length === findings.length, `it covers ${made.findingIds.length} findings`);
     return made;
   });
-  const reviewed = await narrator.step("its preview shows what a run would do: it destroys nothing", () =>
-    eventually("the preview", async () => {
-      const { proposal: seen } = await environments.getProposal({ proposalId: proposal.proposalId });
-      const state = seen?.preview?.state ?? Preview.UNSPECIFIED;
-      if (seen === undefined || state === Preview.PENDING) return undefined;
-      expect(state === Preview.READY, `it is ${Preview[state]} (${seen.preview?.failure ?? "no failure"})`);
-      expect(!seen.destructive && (seen.preview?.changes.length ?? 0) > 0, "it shows no changes, or destroys");
-      return seen;
-    }),
+  const reviewed = await narrator.step("its preview shows what a run would do: it destroys nothing", async () => {
+    const seen = await previewed(stage, proposal);
+    expect(!seen.destructive && (seen.preview?.changes.length ?? 0) > 0, "it shows no changes, or destroys");
+    return seen;
+  });
+  const revert = await narrator.step("DecideReconciliation accepts it, and a run is planned", () =>
+    accepted(stage, reviewed, "drift by hand"),
   );
-  const runId = await narrator.step("DecideReconciliation accepts it, and a run is planned", async () => {
-    const { proposalId, digest } = reviewed;
-    await environments.decideReconciliation({ proposalId, digest, decision: Decision.ACCEPT, reason: "drift by hand" });
-    return eventually("ACCEPTED with its run", async () => {
-      const { proposal: decided } = await environments.getProposal({ proposalId });
-      return decided?.provisioningRunId;
-    });
-  });
-  await narrator.step("in production the run waits for another person's approval of its plan's digest", async () => {
-    const { planDigest = "" } = await runIn(stage, runId, RunState.AWAITING_APPROVAL);
-    await stage.approver.approveProvisioning({
-      provisioningRunId: runId,
-      planDigest,
-      reason: "puts back what was approved",
-    });
-    await runIn(stage, runId, RunState.APPLIED);
-  });
+  await narrator.step("in production the run waits for another person's approval of its plan's digest", () =>
+    approvedAndApplied(stage, revert, "puts back what was approved"),
+  );
   await narrator.step("the files are right again", async () => {
     expect((await readFile(deployment, "utf8")).includes(`replicas: ${REPLICAS}`), "deployment.yaml is still edited");
     expect(existsSync(service), "service.yaml is still missing");

@@ -18,7 +18,7 @@ import type { Stage } from "./stage.ts";
 export async function failureIsToldTruly(stage: Stage, environmentId: string): Promise<void> {
   const { narrator, tenantId, projectId } = stage;
   const promotionId = stage.newId();
-  narrator.chapter("6. A program fails halfway");
+  narrator.chapter("7. A program fails halfway");
   await narrator.step(`PromotionApproved hands over ${stage.programs.broken}`, () =>
     stage.controlPlane.announce(
       PromotionApprovedSchema,

@@ -17,7 +17,7 @@ import type { Stage } from "./stage.ts";
 /** What destroys in production waits: it may be cancelled, and only another person approves it, by its plan's digest. */
 export async function releaseIsTakenDown(stage: Stage, { environmentId, directory }: PromotedRelease): Promise<void> {
   const { narrator, provisioning, approver } = stage;
-  narrator.chapter("7. The release is to be taken down");
+  narrator.chapter("8. The release is to be taken down");
   const specificationId = await appliedRelease(stage, environmentId);
 
   const first = await narrator.step("a teardown is planned, and waits: it destroys", () =>

@@ -16,8 +16,8 @@ import { type Inventory, SpecificationKind } from "../../generated/prisma/client
 import { componentComparisons, componentMessage } from "../inventory/component-comparisons.ts";
 import { componentsInView } from "../inventory/components-in-view.ts";
 import type { Tx } from "../context.ts";
-import { ENGINE } from "../findings/engine-drift.ts";
 import { NO_FAILURES } from "../observing/observer-backoff.ts";
+import { ENGINE } from "../observers/observer.ts";
 import { observerSettings, observersMessage } from "../observers/observer-settings.ts";
 import { isPending, isUnsure, syncOf } from "../inventory/sync.ts";
 import type { KnownResource, Report, TrackedVersions, World } from "../inventory/world.ts";
@@ -54,7 +54,7 @@ export function environmentMessage(inventory: Inventory, known: Known): Environm
 }
 
 function environmentFields(inventory: Inventory, { specifications, reports, drifted }: Known) {
-  const { currentReleaseId, observedAt, observationFailure, proposeAfterSeconds } = inventory;
+  const { healthReason, currentReleaseId, observedAt, observationFailure, proposeAfterSeconds } = inventory;
   const configured = observerSettings(inventory.observers);
   const sync = syncOf({ drifted, pending: isPending(specifications), unsure: isUnsure(inventory) });
   return {
@@ -74,6 +74,7 @@ function environmentFields(inventory: Inventory, { specifications, reports, drif
     revision: inventory.revision,
     configuredObservers: observersMessage(configured),
     ...(proposeAfterSeconds !== null && { proposeAfter: durationFromMs(proposeAfterSeconds * MS) }),
+    ...(healthReason !== null && { healthReason }),
     ...(currentReleaseId !== null && { currentReleaseId }),
     ...(observedAt && { observedAt: timestampFromDate(observedAt) }),
     ...(observationFailure !== null && { observationFailure }),

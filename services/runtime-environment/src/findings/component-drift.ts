@@ -1,7 +1,6 @@
 import type { DriftKind, Finding, SpecificationKind } from "../../generated/prisma/client.ts";
-import { ENGINE } from "./engine-drift.ts";
 import { type DriftSeen, type Sighting, sightingOf } from "./match-findings.ts";
-import { COUNT_NO_REPLICAS, type ObservedComponent, type ObservedDrift } from "../observers/observer.ts";
+import { COUNT_NO_REPLICAS, ENGINE, type ObservedComponent, type ObservedDrift } from "../observers/observer.ts";
 import { type ReportedComponent, reportOf, type TrackedVersions, type World } from "../inventory/world.ts";
 
 /** The observer that lists all there is: what it has seen once and no longer lists is missing. */

@@ -1,8 +1,5 @@
 import { type DriftSeen, sightingOf } from "./match-findings.ts";
-import type { ObservedSpecification } from "../observers/observer.ts";
-
-/** Compares what it applied with what is there; the others see what runs. */
-export const ENGINE = "engine";
+import { ENGINE, type ObservedSpecification } from "../observers/observer.ts";
 
 /**
  * The drift that the engine's inspection saw. A kind of specification that it couldn't inspect says nothing; one that

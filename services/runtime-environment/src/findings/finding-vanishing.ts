@@ -2,7 +2,7 @@ import { secondsAfter, transactionNow } from "@runtime-cloud/eventing/database-c
 import type { DeadlineResult } from "@runtime-cloud/eventing/deadlines";
 import type { Finding, Inventory } from "../../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "../context.ts";
-import { DUE_BATCH, endEach } from "../observing/due.ts";
+import { DUE_BATCH, endEach } from "../due.ts";
 import { markVanished } from "./finding-rows.ts";
 import { advanceFindings, MAX_AT_ONCE } from "./finding-transitions.ts";
 import { lockEnvironment } from "../inventory/inventory.ts";
@@ -39,7 +39,8 @@ export async function resolveVanished(context: Context): Promise<DeadlineResult>
   const due = await context.client.$queryRaw<{ id: string; tenantId: string }[]>`
     SELECT DISTINCT inventory.id, inventory.tenant_id AS "tenantId"
     FROM finding JOIN inventory ON inventory.id = finding.environment_id
-    WHERE vanished_at <= clock_timestamp() - make_interval(secs => coalesce(propose_after_seconds, 0))
+    WHERE vanished_at IS NOT NULL
+      AND vanished_at <= statement_timestamp() - make_interval(secs => coalesce(propose_after_seconds, 0))
     ORDER BY inventory.id LIMIT ${DUE_BATCH}`;
   return endEach(context, "vanished-drift", due, async (unit, place) => {
     const { id: environmentId, proposeAfterSeconds } = await lockEnvironment(unit.tx, place);

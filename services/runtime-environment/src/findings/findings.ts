@@ -14,7 +14,7 @@ import { callCause } from "@runtime-cloud/eventing/cause";
 import { once } from "@runtime-cloud/eventing/idempotency";
 import { pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
-import { IllegalTransition, NotFound } from "@runtime-cloud/service-kit/errors";
+import { IllegalTransition, InvalidInput, NotFound } from "@runtime-cloud/service-kit/errors";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import { driftFinding } from "@runtime-cloud/state-machines/drift-finding";
 import { DriftKind, type Finding, FindingSeverity, FindingState } from "../../generated/prisma/client.ts";
@@ -26,6 +26,7 @@ import type { Versions } from "./finding-origin.ts";
 import { advanceFinding } from "./finding-transitions.ts";
 import { lockEnvironment, unknownEnvironment } from "../inventory/inventory.ts";
 import { atLeast } from "./severity.ts";
+import { reasonViolations } from "../suppression/suppression-reason.ts";
 import { suppressionEnd } from "../suppression/suppression-until.ts";
 
 type Routes = Pick<ServiceImpl<typeof RuntimeEnvironmentService>, "suppressDrift" | "unsuppressDrift" | "listFindings">;
@@ -42,6 +43,8 @@ export function findingRoutes(context: Context): Routes {
           const open = await lockFinding(unit.tx, { id: request.findingId, tenantId });
           const until = suppressionEnd(request.until, await transactionNow(unit.tx));
           const { reason } = request;
+          const violations = reasonViolations(reason);
+          if (violations.length > 0) throw new InvalidInput(violations);
           const finding = await advanceFinding(unit, open, { type: "suppress", reason, until, ruleId: null });
           unit.after(() => context.arm("suppression-end", until, { findingId: finding.id }));
           const versions = await versionsOf(unit.tx, finding.environmentId);

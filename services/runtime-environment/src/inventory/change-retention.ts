@@ -61,7 +61,7 @@ export async function removeOldChanges(pool: pg.Pool, days: number): Promise<Rem
   const { rowCount } = await pool.query(
     `DELETE FROM inventory_change WHERE (inventory_id, revision) IN (
        SELECT inventory_id, revision FROM inventory_change
-       WHERE at < clock_timestamp() - make_interval(days => $1)
+       WHERE at < statement_timestamp() - make_interval(days => $1)
        ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED
      )`,
     [days, BATCH],

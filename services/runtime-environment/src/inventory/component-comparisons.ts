@@ -2,8 +2,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ComponentComparisonSchema } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/environments_pb";
 import { Health } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
-import { ENGINE } from "../findings/engine-drift.ts";
-import type { ObservedComponent } from "../observers/observer.ts";
+import { ENGINE, type ObservedComponent } from "../observers/observer.ts";
 import { reportOf, type World } from "./world.ts";
 
 /** Each component as it was applied beside how those see it who look, by name. */
@@ -24,8 +23,9 @@ export function componentComparisons(
 }
 
 export function componentMessage(component: ObservedComponent) {
-  const { name, componentVersion: version, replicasDesired, replicasReady, health } = component;
-  return { name, version, replicasDesired, replicasReady, health: Health[health] };
+  const { name, componentVersion: version, replicasDesired, replicasReady, health, healthReason = null } = component;
+  const fields = { name, version, replicasDesired, replicasReady, health: Health[health] };
+  return { ...fields, ...(healthReason !== null && { healthReason }) };
 }
 
 function seenBy(world: Pick<World, "reports">, component: World["components"][number]) {

@@ -1,7 +1,6 @@
 import { secondsAfter } from "@runtime-cloud/eventing/database-clock";
-import { ENGINE } from "../findings/engine-drift.ts";
-import { worst } from "./health.ts";
-import { COUNT_NO_REPLICAS, type ObservedComponent } from "../observers/observer.ts";
+import { type Judgement, worst } from "./health.ts";
+import { COUNT_NO_REPLICAS, ENGINE, type ObservedComponent } from "../observers/observer.ts";
 import type { ReportedComponent, World } from "./world.ts";
 
 /** Who is believed where several see the same one. A fixed order: the last to look would let it go to and fro. */
@@ -28,10 +27,17 @@ export function componentsInView(
     if (others) others.push(component);
     else named.set(component.name, [component]);
   }
-  return [...named.values()].flatMap((all) => inView(all, silent) ?? []).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const unheard = { health: "UNKNOWN" as const, healthReason: `nobody has seen it for ${staleAfterSeconds} s` };
+  return [...named.values()]
+    .flatMap((all) => inView(all, silent, unheard) ?? [])
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function inView(all: readonly ReportedComponent[], silent: ReadonlySet<string>): ObservedComponent | undefined {
+function inView(
+  all: readonly ReportedComponent[],
+  silent: ReadonlySet<string>,
+  unheard: Judgement,
+): ObservedComponent | undefined {
   const ranked = [...all].sort((a, b) => rankOf(a) - rankOf(b));
   const heard = ranked.filter(({ observer }) => !silent.has(observer));
   const claims = heard.length > 0 ? heard : ranked;
@@ -40,16 +46,17 @@ function inView(all: readonly ReportedComponent[], silent: ReadonlySet<string>):
   const { replicasDesired, replicasReady } = claims.find(({ observer }) => !COUNT_NO_REPLICAS.has(observer)) ?? first;
   const { name } = first;
   const componentVersion = claims.find((claim) => claim.componentVersion !== "")?.componentVersion ?? "";
-  const health = heard.length > 0 ? healthIn(heard) : "UNKNOWN";
-  return { name, componentVersion, replicasDesired, replicasReady, health };
+  const judgement = heard.length > 0 ? healthIn(heard) : unheard;
+  return { name, componentVersion, replicasDesired, replicasReady, ...judgement };
 }
 
 /** The engine's word counts where nobody who sees it run makes a claim. */
-function healthIn(heard: readonly ReportedComponent[]) {
+function healthIn(heard: readonly ReportedComponent[]): Judgement {
   const claims = heard.filter(({ health }) => health !== "UNKNOWN");
   const running = claims.filter(({ observer }) => observer !== ENGINE);
-  const [first, ...others] = (running.length > 0 ? running : claims).map(({ health }) => health);
-  return first ? worst([first, ...others]) : "UNKNOWN";
+  const counted = running.length > 0 ? running : claims.length > 0 ? claims : heard;
+  const health = worst(counted.map((claim) => claim.health));
+  return { health, healthReason: counted.find((claim) => claim.health === health)?.healthReason ?? null };
 }
 
 function rankOf({ observer }: ReportedComponent): number {

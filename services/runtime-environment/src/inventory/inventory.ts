@@ -16,8 +16,8 @@ export async function lockEnvironment(tx: Tx, { id, tenantId }: Place): Promise<
   // In one statement: whoever waits for the lock reads the row as it is once it has it.
   const [locked] = await tx.$queryRaw<Inventory[]>`
     SELECT id, version, state::text AS state, tenant_id AS "tenantId", project_id AS "projectId", class::text AS class,
-      health::text AS health, current_release_id AS "currentReleaseId", observed_at AS "observedAt",
-      stale_at AS "staleAt", observation_failure AS "observationFailure", observe_at AS "observeAt",
+      health::text AS health, health_reason AS "healthReason", current_release_id AS "currentReleaseId",
+      observed_at AS "observedAt", stale_at AS "staleAt", observation_failure AS "observationFailure", observe_at AS "observeAt",
       look_correlation_id AS "lookCorrelationId", look_causation_id AS "lookCausationId",
       look_traceparent AS "lookTraceparent", observe_seconds AS "observeSeconds",
       stale_after_seconds AS "staleAfterSeconds", propose_after_seconds AS "proposeAfterSeconds",

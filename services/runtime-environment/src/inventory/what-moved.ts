@@ -1,15 +1,14 @@
-import type { Health, Inventory } from "../../generated/prisma/client.ts";
+import type { Inventory } from "../../generated/prisma/client.ts";
 import { compare, inOrder, type Move } from "./compare.ts";
 import { componentsInView } from "./components-in-view.ts";
 import type { ServiceUnit } from "../context.ts";
 import { factsOf } from "./facts.ts";
-import { healthOf } from "./health.ts";
-import type { Looked } from "../observing/observe.ts";
+import { healthOf, type Judgement } from "./health.ts";
+import type { Looked } from "../observing/record-sight.ts";
 import type { ResourceDifferences } from "./resource-differences.ts";
 import { observationFailure } from "./world.ts";
 
-export interface Moved {
-  health: Health;
+export interface Moved extends Judgement {
   moves: readonly Move[];
 }
 
@@ -19,8 +18,8 @@ export async function whatMoved(
   inventory: Inventory,
   looked: Looked & { resources: ResourceDifferences },
 ): Promise<Moved> {
-  const { health, moves } = movedBy(inventory, looked, await missingResources(unit, inventory, looked));
-  return { health, moves: inOrder([...moves, ...looked.resources.moves]) };
+  const { moves, ...judgement } = movedBy(inventory, looked, await missingResources(unit, inventory, looked));
+  return { ...judgement, moves: inOrder([...moves, ...looked.resources.moves]) };
 }
 
 /** The same, apart from resources, where so many applied ones are `missing`. */
@@ -30,10 +29,10 @@ export function movedBy(inventory: Inventory, { known, world, sight }: Looked, m
   const at = "observation" in sight ? latest(observedAt, sight.at) : (observedAt ?? sight.at);
   const before = componentsInView(known, { at: observedAt ?? at, staleAfterSeconds });
   const after = componentsInView(world, { at, staleAfterSeconds });
-  const failed = observationFailure(world) !== null;
+  const failure = observationFailure(world);
   const resources = world.specifications.reduce((sum, { resourceCount }) => sum + resourceCount, 0);
-  const health = healthOf({ failed, resources, missing, components: after });
-  return { health, moves: compare(factsOf(known, before, inventory.health), factsOf(world, after, health)) };
+  const judgement = healthOf({ failure, resources, missing, components: after });
+  return { ...judgement, moves: compare(factsOf(known, before, inventory), factsOf(world, after, judgement)) };
 }
 
 /** The later of what was known and what is seen now. */

@@ -18,6 +18,7 @@ export async function readWorld(tx: Tx, environmentId: string): Promise<KnownWor
       (SELECT coalesce(jsonb_agg(jsonb_build_object(
           'observer', observer, 'name', name, 'componentVersion', component_version,
           'replicasDesired', replicas_desired, 'replicasReady', replicas_ready, 'health', health,
+          'healthReason', health_reason,
           'healthUrl', health_url, 'versionUrl', version_url) ORDER BY observer, name), '[]')
         FROM component WHERE inventory_id = inventory.id) AS components,
       (SELECT coalesce(jsonb_agg(jsonb_build_object(

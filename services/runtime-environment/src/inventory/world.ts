@@ -2,6 +2,7 @@ import type { SpecificationKind } from "../../generated/prisma/client.ts";
 import { afterFailure, type Attempts, NO_FAILURES } from "../observing/observer-backoff.ts";
 import type { Observation, ObservedComponent, ObservedResource, ObservedSpecification } from "../observers/observer.ts";
 import { keepUnseen } from "../observers/keep-unseen.ts";
+import { healthReasonOf } from "./health.ts";
 import { resourcesDigest } from "./resource-differences.ts";
 
 /**
@@ -105,7 +106,9 @@ function replaceComponents(
 function reported(component: ObservedComponent, observer: string): ReportedComponent {
   const { name, componentVersion, replicasDesired, replicasReady, health } = component;
   const { healthUrl = null, versionUrl = null } = component;
-  return { observer, name, componentVersion, replicasDesired, replicasReady, health, healthUrl, versionUrl };
+  const healthReason = healthReasonOf(component, observer);
+  const its = { name, componentVersion, replicasDesired, replicasReady, health, healthReason, healthUrl, versionUrl };
+  return { observer, ...its };
 }
 
 /** IaCProvisioningService is the authority on what is applied: a kind that it no longer names is no longer there. */

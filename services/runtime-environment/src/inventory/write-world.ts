@@ -18,11 +18,11 @@ export async function writeReport(tx: Tx, environmentId: string, report: Report)
 
 /** The same, and how the environment is by now, in one statement: all that a look writes that moved nothing. */
 export async function writeTimes(tx: Tx, inventory: Inventory, report: Report): Promise<void> {
-  const { id, observedAt, staleAt, health, observationFailure } = inventory;
+  const { id, observedAt, staleAt, health, healthReason, observationFailure } = inventory;
   await tx.$executeRaw`
     WITH reported AS (${reportPart(id, report)})
     UPDATE inventory SET observed_at = ${observedAt}, stale_at = ${staleAt}, health = ${health}::text::"Health",
-      observation_failure = ${observationFailure}
+      health_reason = ${healthReason}, observation_failure = ${observationFailure}
     WHERE id = ${id}`;
 }
 
@@ -63,15 +63,16 @@ async function writeComponents(tx: Tx, { environmentId: inventoryId, observer, k
       WHERE inventory_id = ${inventoryId} AND observer = ${observer} AND name = ANY (${gone}::text[])
     )
     INSERT INTO component (inventory_id, observer, name, component_version, replicas_desired, replicas_ready, health,
-      health_url, version_url)
+      health_reason, health_url, version_url)
     SELECT ${inventoryId}, ${observer}, name, "componentVersion", "replicasDesired", "replicasReady",
-      health::"Health", "healthUrl", "versionUrl"
+      health::"Health", "healthReason", "healthUrl", "versionUrl"
     FROM jsonb_to_recordset(${JSON.stringify(written)}::jsonb) AS seen
-      (name text, "componentVersion" text, "replicasDesired" int, "replicasReady" int, health text, "healthUrl" text,
-       "versionUrl" text)
+      (name text, "componentVersion" text, "replicasDesired" int, "replicasReady" int, health text,
+       "healthReason" text, "healthUrl" text, "versionUrl" text)
     ON CONFLICT (inventory_id, observer, name) DO UPDATE SET component_version = excluded.component_version,
       replicas_desired = excluded.replicas_desired, replicas_ready = excluded.replicas_ready,
-      health = excluded.health, health_url = excluded.health_url, version_url = excluded.version_url`;
+      health = excluded.health, health_reason = excluded.health_reason,
+      health_url = excluded.health_url, version_url = excluded.version_url`;
 }
 
 async function writeVersions(tx: Tx, { environmentId: inventoryId, known, world }: Written): Promise<void> {

@@ -1,3 +1,4 @@
+import { inShort } from "./in-short.ts";
 import { type Observation, ObservationFailed, type ObservedComponent } from "./observer.ts";
 
 /** One component that was asked for. */
@@ -15,22 +16,12 @@ export interface Asked {
 export function observationOf(at: Date, asked: readonly Asked[]): Observation {
   const components = asked.flatMap(({ component }) => component ?? []);
   const failures = asked.flatMap(({ name, failure }) => (failure === undefined ? [] : [`${name}: ${failure}`]));
-  if (components.length === 0 && failures.length > 0) throw new ObservationFailed(summary(failures));
+  if (components.length === 0 && failures.length > 0) throw new ObservationFailed(inShort(failures));
   const unseen = asked.filter(({ partial }) => partial).map(({ name }) => name);
   return {
     at,
     components,
-    ...(failures.length > 0 && { failure: summary(failures) }),
+    ...(failures.length > 0 && { failure: inShort(failures) }),
     ...(unseen.length > 0 && { unseen }),
   };
-}
-
-/** How many failures are told, each in how many characters at most. */
-const MAX_TOLD = 5;
-const MAX_TEXT = 190;
-
-function summary(failures: readonly string[]): string {
-  const told = failures.slice(0, MAX_TOLD).map((text) => text.slice(0, MAX_TEXT));
-  const more = failures.length - told.length;
-  return more > 0 ? `${told.join("; ")}; and ${more} more` : told.join("; ");
 }

@@ -1,5 +1,7 @@
 import type { Observation, ObservedComponent } from "./observer.ts";
 
+const NOT_SEEN = "the last look didn't see it";
+
 /**
  * An observer's components after it looked, given those that it `known` before. What a half answer leaves out stays
  * there, its health UNKNOWN; of a component that was seen in part the version that was known stays.
@@ -18,5 +20,5 @@ export function keepUnseen<Known extends ObservedComponent>(
   for (const { name } of components) before.delete(name);
   const isKept = ({ name }: Known) => (unseen ? missed.has(name) : failure !== undefined);
   const kept = [...before.values()].filter(isKept);
-  return [...seen, ...kept.map((component) => ({ ...component, health: "UNKNOWN" as const }))];
+  return [...seen, ...kept.map((component) => ({ ...component, health: "UNKNOWN" as const, healthReason: NOT_SEEN }))];
 }

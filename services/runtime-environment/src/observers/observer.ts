@@ -83,10 +83,15 @@ export interface ObservedComponent {
   replicasReady: number;
   /** UNKNOWN: no claim either way. */
   health: Health;
+  /** Why it isn't HEALTHY, as in `GET /healthz answered 503`: no addresses, no secrets. Unset: its replicas tell. */
+  healthReason?: string | null;
   /** Where its health and version can be asked for; only the engine knows. */
   healthUrl?: string | null;
   versionUrl?: string | null;
 }
+
+/** Compares what it applied with what is there; the others see what runs. */
+export const ENGINE = "engine";
 
 /** Observers that see a component as a whole, however many replicas answer for it. */
 export const COUNT_NO_REPLICAS: ReadonlySet<string> = new Set(["http"]);

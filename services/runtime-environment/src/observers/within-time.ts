@@ -2,6 +2,9 @@ import { setMaxListeners } from "node:events";
 import type { CallLimits } from "@runtime-cloud/eventing/peer";
 import { ObservationFailed } from "./observer.ts";
 
+/** One for all: an abort without a reason makes an error each time, and takes down where. */
+const OVER = new Error("the work is over");
+
 /**
  * Does work under a signal that is aborted when `signal` is, or after `timeoutMs`: with ObservationFailed then. Whoever
  * has half an answer by that time returns it; what doesn't listen to signals goes through untilAborted.
@@ -24,7 +27,7 @@ export async function withinTime<T>(
     // Not AbortSignal.any: Node 20 keeps every dependent of a signal that lives long.
     signal?.removeEventListener("abort", follow);
     // Whatever the work left behind ends with it.
-    limit.abort();
+    limit.abort(OVER);
   }
 }
 

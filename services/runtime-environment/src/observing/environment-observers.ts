@@ -1,10 +1,9 @@
 import type { Inventory } from "../../generated/prisma/client.ts";
 import type { Context } from "../context.ts";
-import { ENGINE } from "../findings/engine-drift.ts";
-import { engineObserver } from "../observers/engine-observer.ts";
+import { engineObserver } from "../observers/engine/engine-observer.ts";
 import { httpObserver } from "../observers/http/http-observer.ts";
 import { kubernetesObserver } from "../observers/kubernetes/kubernetes-observer.ts";
-import type { Observer } from "../observers/observer.ts";
+import { ENGINE, type Observer } from "../observers/observer.ts";
 import { observerSettings } from "../observers/observer-settings.ts";
 import type { World } from "../inventory/world.ts";
 

@@ -5,7 +5,7 @@ import type { Context } from "../context.ts";
 import { environmentObservers, isObserver, timeoutOf } from "./environment-observers.ts";
 import { lockEnvironment } from "../inventory/inventory.ts";
 import { lookAt, type Sight } from "./look.ts";
-import { recordSight } from "./observe.ts";
+import { recordSight } from "./record-sight.ts";
 import { isRipe } from "./observer-backoff.ts";
 import type { Look, Observer, Place } from "../observers/observer.ts";
 import { takeInUnchanged } from "./unchanged-sight.ts";
@@ -53,12 +53,14 @@ async function lookOnce(context: Context, inventory: Inventory, { known, observe
   const timeoutMs = Math.min(around.timeoutMs, timeoutOf(observer));
   const sight = await lookAt(context, observer, inventory, { ...around, timeoutMs });
   const isUnchanged = await takeInUnchanged(context, inventory, known, sight);
-  const outcome = isUnchanged ? "unchanged" : await takeInChanged(context, inventory, { observer, around, sight });
+  const outcome = isUnchanged
+    ? "unchanged"
+    : await takeInChanged(context, inventory, { known, observer, around, sight });
   if (outcome) context.measures.taken(observer.name, outcome);
   return outcome;
 }
 
-async function takeInChanged(context: Context, place: Place, { observer, around, sight }: Taking) {
+async function takeInChanged(context: Context, place: Place, { known, observer, around, sight }: Taking) {
   const { cause, causeIn = () => cause } = around;
   const recorded = await unitOfWork(
     context,
@@ -67,7 +69,7 @@ async function takeInChanged(context: Context, place: Place, { observer, around,
       const locked = await lockEnvironment(unit.tx, place);
       // Whoever retired it or configured it otherwise meanwhile has the last word.
       if (locked.state === "RETIRED" || !isObserver(observer, locked)) return undefined;
-      return recordSight({ ...unit, cause: causeIn(locked) }, context, locked, sight);
+      return recordSight({ ...unit, cause: causeIn(locked) }, context, locked, { sight, before: known });
     },
     TAKING_IN,
   );
@@ -81,4 +83,4 @@ interface OneLook {
   around: LookAround;
 }
 
-type Taking = Pick<OneLook, "observer" | "around"> & { sight: Sight };
+type Taking = OneLook & { sight: Sight };

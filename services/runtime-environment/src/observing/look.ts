@@ -13,7 +13,7 @@ const LINGER_MS = 500;
  * Looks, outside of any transaction. A failing observer is a sight too, and so is one that doesn't answer in time,
  * whether or not it listens to its signal; an aborted look throws.
  */
-export async function lookAt(context: Context, observer: Observer, place: Place, look: Look): Promise<Sight> {
+export async function lookAt(context: Looking, observer: Observer, place: Place, look: Look): Promise<Sight> {
   look.signal?.throwIfAborted();
   const began = context.clock.now();
   try {
@@ -28,7 +28,7 @@ export async function lookAt(context: Context, observer: Observer, place: Place,
 }
 
 /** An observer that says why it couldn't look is no defect; anything else that it throws is. */
-function explain({ logger }: Context, observer: Observer, place: Place, err: unknown): string {
+function explain({ logger }: Looking, observer: Observer, place: Place, err: unknown): string {
   const about = { environmentId: place.id, observer: observer.name };
   if (err instanceof ObservationFailed) {
     const failure = err.message.slice(0, MAX_FAILURE);
@@ -38,3 +38,5 @@ function explain({ logger }: Context, observer: Observer, place: Place, err: unk
   logger.warn({ ...about, err }, "observer failed");
   return "internal error: the service's log has it";
 }
+
+type Looking = Pick<Context, "clock" | "logger">;

@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from "prom-client";
-import type { Recorded } from "./observe.ts";
+import type { Recorded } from "./record-sight.ts";
 
 /** Told of looks, for metrics. */
 export interface ObservationMeasures {
@@ -22,7 +22,7 @@ export function registerObservationMetrics(registry: Registry): ObservationMeasu
   });
   const ignored = new Counter({
     name: "observations_ignored_total",
-    help: "Observations that were older than the observer's last, by observer",
+    help: "Observations that were older than the observer's last, or than a version that was applied meanwhile, by observer",
     labelNames: ["observer"],
     registers,
   });

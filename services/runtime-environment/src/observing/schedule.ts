@@ -24,12 +24,11 @@ const CLAIMED_AT_ONCE = 200;
  * different ones; a claim whose job is lost comes again after the interval.
  */
 export async function claimDueLooks({ client }: Pick<Context, "client">): Promise<DueLook[]> {
-  // The time in a query of its own: a function that moves while a statement runs is no condition for an index.
   const due = await client.$queryRaw<(DueLook & { tenantId: string })[]>`
     UPDATE inventory SET observe_at = ${nextByInterval}
     FROM (
       SELECT id AS due_id, observe_at AS due_at FROM inventory
-      WHERE state <> 'RETIRED' AND observe_at <= (SELECT clock_timestamp())
+      WHERE state <> 'RETIRED' AND observe_at <= statement_timestamp()
       ORDER BY observe_at LIMIT ${CLAIMED_AT_ONCE} FOR UPDATE SKIP LOCKED) AS due
     WHERE id = due_id
     RETURNING id, tenant_id AS "tenantId", due_at AS "dueAt", observe_at AS "observeAt"`;

@@ -4,7 +4,8 @@ import { announcedChanges } from "../inventory/compare.ts";
 import type { ServiceUnit } from "../context.ts";
 import { advanceInventory } from "../inventory/inventory.ts";
 import { recordChange } from "../inventory/inventory-changes.ts";
-import type { Looked } from "./observe.ts";
+import type { Looked } from "./record-sight.ts";
+import type { Judgement } from "../inventory/health.ts";
 import { latest, type Moved } from "../inventory/what-moved.ts";
 import { observationFailure, type Report, reportOf } from "../inventory/world.ts";
 import { writeReport, writeTimes } from "../inventory/write-world.ts";
@@ -54,8 +55,8 @@ async function announce(unit: ServiceUnit, inventory: Inventory, { looked, obser
   return advanceInventory(unit, inventory, event, { also: columnsOf(looked), moves, actor: actorOf(looked) });
 }
 
-function columnsOf({ health, world }: Settled): Pick<Inventory, "health" | "observationFailure"> {
-  return { health, observationFailure: observationFailure(world) };
+function columnsOf({ health, healthReason, world }: Settled): Judgement & Pick<Inventory, "observationFailure"> {
+  return { health, healthReason, observationFailure: observationFailure(world) };
 }
 
 function ownReport({ world, sight: { observer } }: Looked): Report {

@@ -1,7 +1,7 @@
 import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import type { DeadlineResult } from "@runtime-cloud/eventing/deadlines";
 import type { Context } from "../context.ts";
-import { DUE_BATCH, endEach } from "./due.ts";
+import { DUE_BATCH, endEach } from "../due.ts";
 import { advanceInventory, lockEnvironment } from "../inventory/inventory.ts";
 import type { Place } from "../observers/observer.ts";
 
@@ -11,7 +11,7 @@ export const STALENESS = "staleness";
 export async function endFreshness(context: Context): Promise<DeadlineResult> {
   const due = await context.client.$queryRaw<Place[]>`
     SELECT id, tenant_id AS "tenantId" FROM inventory
-    WHERE state = 'FRESH' AND stale_at <= (SELECT clock_timestamp()) ORDER BY stale_at LIMIT ${DUE_BATCH}`;
+    WHERE state = 'FRESH' AND stale_at <= statement_timestamp() ORDER BY stale_at LIMIT ${DUE_BATCH}`;
   return endEach(context, STALENESS, due, async (unit, place) => {
     const inventory = await lockEnvironment(unit.tx, place);
     const at = await transactionNow(unit.tx);

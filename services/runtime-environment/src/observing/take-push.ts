@@ -12,13 +12,13 @@ import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
 import type { Inventory } from "../../generated/prisma/client.ts";
 import type { Context } from "../context.ts";
-import { ENGINE } from "../findings/engine-drift.ts";
 import { readEnvironment } from "../environments/environment-message.ts";
 import { lockEnvironment, refuseRetired } from "../inventory/inventory.ts";
 import { lookAt } from "./look.ts";
-import { recordSight } from "./observe.ts";
+import { recordSight } from "./record-sight.ts";
+import { ENGINE } from "../observers/observer.ts";
 import { observerSettings } from "../observers/observer-settings.ts";
-import { pushedObserver } from "../observers/pushed-observer.ts";
+import { pushedObserver } from "../observers/push/pushed-observer.ts";
 import { takeInUnchanged } from "./unchanged-sight.ts";
 import { readWorld } from "../inventory/world-rows.ts";
 
@@ -48,7 +48,7 @@ export async function takePush(context: Context, { request, observation, invento
     once(unit, { tenantId, method, request }, async () => {
       const locked = await lockEnvironment(unit.tx, inventory);
       refuseRetired(locked, "observe");
-      const seen = await recordSight(unit, context, locked, sight);
+      const seen = await recordSight(unit, context, locked, { sight, before: known });
       unit.after(async () => measures.taken(observer.name, seen.outcome));
       const environment = await readEnvironment(unit.tx, seen.inventory, unit.at);
       return create(ObserveEnvironmentResponseSchema, { environment, changed: seen.outcome === "changed" });

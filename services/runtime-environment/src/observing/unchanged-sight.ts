@@ -2,7 +2,7 @@ import { secondsAfter } from "@runtime-cloud/eventing/database-clock";
 import type { Inventory } from "../../generated/prisma/client.ts";
 import type { Context } from "../context.ts";
 import type { Sight } from "./look.ts";
-import { isOutdated } from "./observe.ts";
+import { isOutdated } from "./record-sight.ts";
 import { driftSeen } from "../findings/record-drift.ts";
 import { movedBy } from "../inventory/what-moved.ts";
 import { type Report, reportOf, takeIn } from "../inventory/world.ts";

@@ -6,7 +6,7 @@ import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { reconciliationProposal } from "@runtime-cloud/state-machines/reconciliation-proposal";
 import type { Proposal } from "../../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "../context.ts";
-import { FIRST_ASK_SECONDS, LONGEST_PAUSE_SECONDS } from "../observing/next-ask.ts";
+import { FIRST_ASK_SECONDS, LONGEST_PAUSE_SECONDS } from "./next-ask.ts";
 import type { Look } from "../observers/observer.ts";
 import { isFinalRefusal } from "./peer-refusal.ts";
 import { planAccepted } from "./plan-accepted.ts";
@@ -23,7 +23,7 @@ export async function claimDueFollowUps({ client }: Pick<Context, "client">): Pr
     UPDATE proposal SET asks = asks + 1, ask_at = clock_timestamp() + make_interval(
       secs => least(${FIRST_ASK_SECONDS} * power(2, least(asks + 1, 16)), ${LONGEST_PAUSE_SECONDS}))
     WHERE id IN (
-      SELECT id FROM proposal WHERE state IN ('ACCEPTING', 'ACCEPTED') AND ask_at <= clock_timestamp()
+      SELECT id FROM proposal WHERE state IN ('ACCEPTING', 'ACCEPTED') AND ask_at <= statement_timestamp()
       ORDER BY ask_at LIMIT ${CLAIMED_AT_ONCE} FOR UPDATE SKIP LOCKED)
     RETURNING id, tenant_id AS "tenantId"`;
 }

@@ -3,7 +3,7 @@ import type { DeadlineResult } from "@runtime-cloud/eventing/deadlines";
 import { InvalidInput, Unavailable } from "@runtime-cloud/service-kit/errors";
 import type { ReconciliationDirection } from "../../generated/prisma/client.ts";
 import type { Context } from "../context.ts";
-import { DUE_BATCH, endEach } from "../observing/due.ts";
+import { DUE_BATCH, endEach } from "../due.ts";
 import { dueGroup } from "./due-groups.ts";
 import { lockEnvironment } from "../inventory/inventory.ts";
 import type { Place } from "../observers/observer.ts";
@@ -44,7 +44,7 @@ async function dueEnvironments({ client }: Context): Promise<DueEnvironment[]> {
       AND EXISTS (
         SELECT FROM finding
         WHERE environment_id = inventory.id AND state = 'OPEN' AND vanished_at IS NULL AND kind <> 'HEALTH_DEGRADED'
-          AND changed_at <= clock_timestamp() - make_interval(secs => propose_after_seconds)
+          AND changed_at <= statement_timestamp() - make_interval(secs => propose_after_seconds)
           AND NOT EXISTS (
             SELECT FROM proposal
             WHERE environment_id = inventory.id AND state IN ('REJECTED', 'FAILED', 'COMPLETED')
@@ -78,11 +78,9 @@ async function askAboutDue(context: Context, { id, tenantId }: Place): Promise<A
     return { about, preview: adoptionPreview(await askAdoption(context, { tenantId }, grouping, look)) };
   } catch (err) {
     if (!(err instanceof InvalidInput)) throw err;
-    return { about, preview: { failure: err.message.slice(0, MAX_FAILURE) } };
+    return { about, preview: { failure: err.message } };
   }
 }
-
-const MAX_FAILURE = 1_000;
 
 interface DueEnvironment extends Place {
   direction: ReconciliationDirection;

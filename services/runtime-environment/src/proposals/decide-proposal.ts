@@ -3,7 +3,7 @@ import { transactionNow } from "@runtime-cloud/eventing/database-clock";
 import { InvalidInput } from "@runtime-cloud/service-kit/errors";
 import type { Proposal } from "../../generated/prisma/client.ts";
 import type { Context, ServiceUnit, Tx } from "../context.ts";
-import { nextAsk } from "../observing/next-ask.ts";
+import { nextAsk } from "./next-ask.ts";
 import { proposalDigest } from "./proposal-digest.ts";
 import { advanceProposal, endWithoutEffect, lockProposal } from "./proposal-transitions.ts";
 

@@ -5,7 +5,7 @@ import { callFor } from "@runtime-cloud/eventing/peer";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import type { Proposal } from "../../generated/prisma/client.ts";
 import type { Context } from "../context.ts";
-import { nextAsk } from "../observing/next-ask.ts";
+import { nextAsk } from "./next-ask.ts";
 import type { Look } from "../observers/observer.ts";
 import { declareAdoption } from "./proposal-adoption.ts";
 import { advanceProposal, lockProposal } from "./proposal-transitions.ts";

@@ -27,7 +27,7 @@ export async function claimDuePreviews({ client }: Pick<Context, "client">): Pro
     UPDATE proposal SET asks = asks + 1, ask_at = clock_timestamp() + make_interval(
       secs => least(${FIRST_PAUSE_SECONDS} * power(2, least(asks, 16)), ${LONGEST_PAUSE_SECONDS}))
     WHERE id IN (
-      SELECT id FROM proposal WHERE state = 'PROPOSED' AND preview_state = 'PENDING' AND ask_at <= clock_timestamp()
+      SELECT id FROM proposal WHERE state = 'PROPOSED' AND preview_state = 'PENDING' AND ask_at <= statement_timestamp()
       ORDER BY ask_at LIMIT ${CLAIMED_AT_ONCE} FOR UPDATE SKIP LOCKED)
     RETURNING id, tenant_id AS "tenantId", ask_at AS "askAt"`;
 }
@@ -92,10 +92,8 @@ async function attachPlan(context: Context, { id, tenantId }: Proposal, { provis
   });
 }
 
-const MAX_FAILURE = 1_000;
-
 async function failPreview(context: Context, proposal: Proposal, look: Look, reason: string): Promise<void> {
-  const preview = previewColumn({ failure: reason.slice(0, MAX_FAILURE) });
+  const preview = previewColumn({ failure: reason });
   await inPreview(context, proposal, look, async (unit, pending) => {
     await advanceProposal(unit, pending, { type: "failPreview" }, { preview, askAt: null });
   });

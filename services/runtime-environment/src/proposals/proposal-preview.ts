@@ -15,10 +15,14 @@ export type PreviewContents = Pick<MessageInitShape<typeof ProposalPreviewSchema
 /** The most changes that a preview shows, and their size as JSON: GetPlan of its run has all. */
 export const MAX_CHANGES = 100;
 const MAX_BYTES = 128 * 1_024;
+const MAX_FAILURE = 1_000;
 
-/** A preview for its column, its changes as far as they fit. */
-export function previewColumn({ changes = [], ...contents }: PreviewContents) {
-  const shown = create(ProposalPreviewSchema, contents);
+/** A preview for its column, its changes and its failure as far as they fit. */
+export function previewColumn({ changes = [], failure, ...contents }: PreviewContents) {
+  const shown = create(ProposalPreviewSchema, {
+    ...contents,
+    ...(failure !== undefined && { failure: failure.slice(0, MAX_FAILURE) }),
+  });
   let bytes = 0;
   for (const change of create(ProposalPreviewSchema, { changes }).changes.slice(0, MAX_CHANGES)) {
     bytes += sizeOf(change);

@@ -3,7 +3,7 @@ import type { DeadlineResult } from "@runtime-cloud/eventing/deadlines";
 import type { FindingEvent } from "@runtime-cloud/state-machines/drift-finding";
 import type { Finding, SuppressionRule } from "../../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "../context.ts";
-import { DUE_BATCH, endEach } from "../observing/due.ts";
+import { DUE_BATCH, endEach } from "../due.ts";
 import { advanceEach, advanceFinding, MAX_AT_ONCE } from "../findings/finding-transitions.ts";
 import { lockEnvironment } from "../inventory/inventory.ts";
 import { rulesHolding } from "./suppression-holding.ts";
@@ -40,7 +40,7 @@ function afterwards(finding: Finding, others: readonly SuppressionRule[], at: Da
 export async function endDueRules(context: Context): Promise<DeadlineResult> {
   const due = await context.client.$queryRaw<DueRow[]>`
     SELECT id::text AS id, tenant_id AS "tenantId", environment_id AS "environmentId" FROM suppression_rule
-    WHERE ended_at IS NULL AND until <= clock_timestamp() ORDER BY until LIMIT ${DUE_BATCH}`;
+    WHERE ended_at IS NULL AND until <= statement_timestamp() ORDER BY until LIMIT ${DUE_BATCH}`;
   let isUnfinished = false;
   const result = await endEach(context, "suppression-rule-end", due, async (unit, { id, tenantId, environmentId }) => {
     await lockEnvironment(unit.tx, { id: environmentId, tenantId });
@@ -58,7 +58,7 @@ export async function endDueRules(context: Context): Promise<DeadlineResult> {
 export async function endDueSuppressions(context: Context): Promise<DeadlineResult> {
   const due = await context.client.$queryRaw<DueRow[]>`
     SELECT id::text AS id, tenant_id AS "tenantId", environment_id AS "environmentId" FROM finding
-    WHERE state = 'SUPPRESSED' AND suppression_rule_id IS NULL AND suppressed_until <= clock_timestamp()
+    WHERE state = 'SUPPRESSED' AND suppression_rule_id IS NULL AND suppressed_until <= statement_timestamp()
     ORDER BY suppressed_until LIMIT ${DUE_BATCH}`;
   return endEach(context, "suppression-end", due, async (unit, { id, tenantId, environmentId }) => {
     await lockEnvironment(unit.tx, { id: environmentId, tenantId });

@@ -8,6 +8,7 @@ import { lockEnvironment } from "../inventory/inventory.ts";
 import type { Place } from "../observers/observer.ts";
 import { suppressMatching } from "./suppression-holding.ts";
 import { coversAll, type RuleScope } from "./suppression-match.ts";
+import { reasonViolations } from "./suppression-reason.ts";
 import { suppressionEnd } from "./suppression-until.ts";
 
 /** How many rules hold at once for one environment: each look goes through all of them. */
@@ -49,7 +50,7 @@ function scopeOf(request: CreateSuppressionRuleRequest): RuleScope {
   const violations = kinds.flatMap((kind, index) => (kind ? [] : [unspecified(index)]));
   const scope = { kinds: kinds.filter((kind) => kind !== undefined), resourcePattern, attributePattern };
   if (violations.length === 0 && coversAll(scope)) violations.push(all);
-  if (request.reason.trim() === "") violations.push({ field: "reason", description: "must say why this is expected" });
+  violations.push(...reasonViolations(request.reason));
   if (violations.length > 0) throw new InvalidInput(violations);
   return scope;
 }

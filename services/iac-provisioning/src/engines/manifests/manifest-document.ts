@@ -6,7 +6,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
-} from "../../programs/canonical-json.ts";
+} from "../../json/canonical-json.ts";
 import { mask } from "../redaction/mask.ts";
 import type { Scrubber } from "../redaction/scrub.ts";
 

@@ -4,7 +4,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
-} from "../../programs/canonical-json.ts";
+} from "../../json/canonical-json.ts";
 import { InvalidProgram, PROGRAM_FILE } from "../../programs/program.ts";
 import { programDeclaration } from "../../programs/program-content.ts";
 import type { ProgramFile } from "../../programs/program-files.ts";

@@ -1,11 +1,11 @@
-import { canonicalJson, type JsonObject } from "../../programs/canonical-json.ts";
-import { messageOf } from "../../programs/system-error.ts";
+import { messageOf } from "../../system-error.ts";
 import type { Diagnostic, EngineEvent } from "../engine-event.ts";
 import { applyFailed } from "../engine-result.ts";
 import { INTERRUPTED, KILLED, stopIfAsked } from "../engine-stopped.ts";
 import type { ApplyJob, ApplyOutcome, EngineFailure } from "../engine.ts";
 import { stalePlan, type ManifestArtifact, type ManifestStep } from "./manifests-artifact.ts";
 import { observeDirectory, removeManifest, writeManifest } from "./manifests-directory.ts";
+import { splitOutputs } from "./manifests-outputs.ts";
 import { recordAfter } from "./manifests-planning.ts";
 import { parseRecord, printRecord, sameRecord, type ManifestRecord } from "./manifests-state.ts";
 import { plainLine } from "../redaction/plain-text.ts";
@@ -43,7 +43,9 @@ export async function* applyManifests(
       : recordAfter(recorded, done, artifact.outputs, artifact.secrets);
     const unwritten = await tryToRecord(context, job, lockId, before, record);
     if (unwritten) return applyFailed("indeterminate", unwritten);
-    if (!failure) return { result: "applied", ...splitOutputs(job, record.outputs) };
+    if (!failure) {
+      return { result: "applied", ...splitOutputs(record.outputs, scrubber([...job.secrets, job.state.password])) };
+    }
     return applyFailed(done.some(changedFile) ? "partially-applied" : "failed", failure);
   } finally {
     // A lock that cannot be released is found by the run that comes next.
@@ -133,18 +135,6 @@ async function tryToRecord(
     const message = `the files are written, but not recorded (${error.message}); the record is salvaged: ${rescue.reason}`;
     return { code: "STATE_PERSIST_FAILED", message };
   }
-}
-
-/** An output in which a secret shows is sensitive as a whole. */
-function splitOutputs(job: ApplyJob, outputs: JsonObject): Pick<ApplyOutcome, "outputs" | "sensitiveOutputs"> {
-  const scrub = scrubber([...job.secrets, job.state.password]);
-  const ofKind = (sensitive: boolean) =>
-    Object.fromEntries(
-      Object.entries(outputs).filter(
-        ([, value]) => (canonicalJson(scrub.json(value)) !== canonicalJson(value)) === sensitive,
-      ),
-    );
-  return { outputs: ofKind(false), sensitiveOutputs: ofKind(true) };
 }
 
 function changedFile({ recordOnly }: ManifestStep): boolean {

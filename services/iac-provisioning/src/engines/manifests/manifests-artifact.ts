@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parsedJsonObject } from "../../programs/json-schema.ts";
+import { parsedJsonObject } from "../../json/parsed-json.ts";
 import { EngineStopped } from "../engine-stopped.ts";
 import type { ApplyJob, EngineVersion } from "../engine.ts";
 

@@ -1,4 +1,4 @@
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../programs/canonical-json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../json/canonical-json.ts";
 import { attributeDifferences, valueAt } from "../redaction/attribute-path.ts";
 import type { ChangeAction, PlannedChange } from "../engine-event.ts";
 import type { DriftEntry, EngineMode, ObservedResource } from "../engine.ts";

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "../../programs/canonical-json.ts";
+import type { JsonObject, JsonValue } from "../../json/canonical-json.ts";
 import { InvalidProgram, PROGRAM_FILE } from "../../programs/program.ts";
 import { programDeclaration } from "../../programs/program-content.ts";
 import { programDigest, readProgramFiles, type ProgramFile } from "../../programs/program-files.ts";

@@ -1,6 +1,6 @@
 import { lstat, mkdir, open, readdir, readFile, rename, rm, rmdir } from "node:fs/promises";
 import path from "node:path";
-import { hasCode } from "../../programs/system-error.ts";
+import { hasCode } from "../../system-error.ts";
 
 /** A manifest is a page or two; what is larger was not written here. */
 const MAX_FILE_BYTES = 1024 * 1024;

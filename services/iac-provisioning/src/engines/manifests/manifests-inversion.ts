@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../programs/canonical-json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../json/canonical-json.ts";
 import { likeValue } from "../adoption-asks.ts";
 import { formatPath, type Keys, memberAt } from "../redaction/attribute-path.ts";
 import { renderText, templateParts, type TemplatePart } from "./manifests-template.ts";

@@ -1,4 +1,4 @@
-import { canonicalJson, sha256 } from "../../programs/canonical-json.ts";
+import { canonicalJson, sha256 } from "../../json/canonical-json.ts";
 import type { ChangeAction, EngineEvent } from "../engine-event.ts";
 import { changesSomething, isDestructive, summarize } from "../engine-result.ts";
 import { stopIfAsked } from "../engine-stopped.ts";
@@ -7,6 +7,7 @@ import { packManifests, type ManifestStep } from "./manifests-artifact.ts";
 import { manifestChanges, type ManifestWorld } from "./manifests-changes.ts";
 import { desiredManifests, NOTHING_DESIRED } from "./manifests-desired.ts";
 import { observeDirectory } from "./manifests-directory.ts";
+import { splitOutputs } from "./manifests-outputs.ts";
 import { parseRecord, sameRecord, type ManifestRecord } from "./manifests-state.ts";
 import { planDigest } from "../plan-digest.ts";
 import { scrubber } from "../redaction/scrub.ts";
@@ -43,7 +44,7 @@ export async function* planManifests(job: PlanJob, engine: EngineVersion): Async
     noChanges: !changes.some(changesSomething) && sameRecord(recorded, recordAfter(recorded, steps, outputs, secrets)),
     planDigest: digest,
     state: identity,
-    outputs: scrub.object(outputs),
+    ...splitOutputs(outputs, scrub),
     artifact: packManifests({
       planDigest: digest,
       engine: { ...engine },

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { parsedJsonObject } from "../../programs/json-schema.ts";
-import type { JsonObject } from "../../programs/canonical-json.ts";
+import { parsedJsonObject } from "../../json/parsed-json.ts";
+import type { JsonObject } from "../../json/canonical-json.ts";
 import type { StateDocument } from "../state-client.ts";
 
 const FORMAT = 1;

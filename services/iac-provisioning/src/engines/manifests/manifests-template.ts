@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../programs/canonical-json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../json/canonical-json.ts";
 import { InvalidProgram } from "../../programs/program.ts";
 
 /** `${name}`, `${settings.database.host}`; `$${` stands for a literal `${`. */

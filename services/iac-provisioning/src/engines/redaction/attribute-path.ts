@@ -1,4 +1,4 @@
-import { canonicalJson, isJsonArray, isJsonObject, type JsonValue } from "../../programs/canonical-json.ts";
+import { canonicalJson, isJsonArray, isJsonObject, type JsonValue } from "../../json/canonical-json.ts";
 
 /** The way to a value inside another: members by name, elements by index. */
 export type Keys = readonly (string | number)[];

@@ -1,10 +1,4 @@
-import {
-  isJsonArray,
-  isJsonObject,
-  scalarTexts,
-  type JsonObject,
-  type JsonValue,
-} from "../../programs/canonical-json.ts";
+import { isJsonArray, isJsonObject, scalarTexts, type JsonObject, type JsonValue } from "../../json/canonical-json.ts";
 import { SENSITIVE, UNKNOWN } from "../engine-event.ts";
 
 /** Names whose text is taken for a secret though nobody marked it. */

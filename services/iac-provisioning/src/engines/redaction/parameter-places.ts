@@ -4,7 +4,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
-} from "../../programs/canonical-json.ts";
+} from "../../json/canonical-json.ts";
 import { likeValue } from "../adoption-asks.ts";
 import { formatPath, type Keys, memberAt } from "./attribute-path.ts";
 

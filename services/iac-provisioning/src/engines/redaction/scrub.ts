@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../programs/canonical-json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../json/canonical-json.ts";
 import { SENSITIVE } from "../engine-event.ts";
 import { MIN_NEEDLE_LENGTH, needles } from "./needles.ts";
 import { spellings } from "./secret-spellings.ts";

@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../programs/canonical-json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../json/canonical-json.ts";
 import type { PlannedChange } from "../engine-event.ts";
 import type { Scrubber } from "./scrub.ts";
 

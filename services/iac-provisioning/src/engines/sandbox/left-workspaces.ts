@@ -1,6 +1,6 @@
 import { readdir, rm } from "node:fs/promises";
 import path from "node:path";
-import { hasCode } from "../../programs/system-error.ts";
+import { hasCode } from "../../system-error.ts";
 import { isRunning } from "./process-identity.ts";
 import { findProcesses } from "./stray-processes.ts";
 import { parseWorkspaceName, programDirectoryOf } from "./workspace-directory.ts";

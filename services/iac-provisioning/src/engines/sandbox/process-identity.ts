@@ -1,11 +1,25 @@
 import { readFileSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
+
+/** How often it is looked whether a process, which isn't this one's child, has ended. */
+const LOOK_EVERY_MS = 100;
 
 let own: string | undefined;
 
 /** This process, told apart from every other that has or had its pid: `<pid>-<start>`, in letters, digits and `-`. */
 export function processIdentity(): string {
-  own ??= `${process.pid}-${startOf(process.pid) ?? 0}`;
+  own ??= identityOf(process.pid);
   return own;
+}
+
+/** The same of any process that runs. */
+export function identityOf(pid: number): string {
+  return `${pid}-${startOf(pid) ?? 0}`;
+}
+
+/** Waits until the process of an identity has ended, whoever's child it is. */
+export async function untilEnded(identity: string): Promise<void> {
+  while (isRunning(identity)) await wait(LOOK_EVERY_MS);
 }
 
 /** Whether the process of an identity still runs. */

@@ -1,11 +1,17 @@
-import type { ChildProcess } from "node:child_process";
 import { statfs } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import type { EngineFailure } from "../engine.ts";
 import type { OutputLine } from "./line-splitter.ts";
+import type { End, Launched } from "./launch.ts";
 import { oomKills } from "./memory-pressure.ts";
 import { cpuSeconds } from "./process-identity.ts";
-import { limitReached, MACHINE_OUT_OF_MEMORY, tellsOfFullDisk, workDirectoryFull } from "./sandbox-failure.ts";
+import {
+  END_UNSEEN,
+  limitReached,
+  MACHINE_OUT_OF_MEMORY,
+  tellsOfFullDisk,
+  workDirectoryFull,
+} from "./sandbox-failure.ts";
 import type { Command, Exit } from "./subprocess.ts";
 
 /** Less free space than this is none. */
@@ -19,9 +25,9 @@ const LOOK_EVERY_MS = 1_000;
 /** Learns, while a command runs, what of its surroundings may be why it fails. */
 export interface LimitWatch {
   /** Looks at the processor time of the command, until it ends. */
-  follow(child: ChildProcess): void;
+  follow(engine: Launched): void;
   hear(output: OutputLine): void;
-  explain(end: Pick<Exit, "code" | "signal">): Promise<Exit>;
+  explain(end: End): Promise<Exit>;
 }
 
 /** Begins to watch; before the command is started. */
@@ -31,13 +37,12 @@ export function watchForLimits({ directory, sandbox, signals }: Command): LimitW
   let told: EngineFailure | undefined;
   let used = { seconds: 0, at: performance.now() };
   return {
-    follow(child) {
-      const { pid } = child;
-      if (pid === undefined || !limits) return;
+    follow({ pid, ended }) {
+      if (!limits) return;
       const timer = setInterval(() => {
         used = { seconds: cpuSeconds(pid) ?? used.seconds, at: performance.now() };
       }, LOOK_EVERY_MS).unref();
-      child.once("exit", () => clearInterval(timer));
+      void ended.then(() => clearInterval(timer));
     },
     hear({ stream, line }) {
       if (stream !== "stderr") return;
@@ -46,12 +51,13 @@ export function watchForLimits({ directory, sandbox, signals }: Command): LimitW
     async explain(end) {
       const exit: Exit = { ...end, directory, directoryFull: false, ...(limits && { limits }) };
       if (end.code === 0) return exit;
+      if (end.unseen) return { ...exit, reached: END_UNSEEN };
       const reached = wasKilled(end) ? await whyKilled() : (limitOf(end) ?? told);
       return { ...exit, directoryFull: await isFull(directory), ...(reached && { reached }) };
     },
   };
 
-  function wasKilled({ code, signal }: Pick<Exit, "code" | "signal">): boolean {
+  function wasKilled({ code, signal }: End): boolean {
     return (signal === "SIGKILL" || code === KILLED_IN_SHELL) && !signals.kill.aborted;
   }
 
@@ -62,7 +68,7 @@ export function watchForLimits({ directory, sandbox, signals }: Command): LimitW
     return limits && used.seconds + since >= limits.cpuSeconds ? limitReached("SIGXCPU", limits) : undefined;
   }
 
-  function limitOf({ signal }: Pick<Exit, "code" | "signal">): EngineFailure | undefined {
+  function limitOf({ signal }: End): EngineFailure | undefined {
     return LIMIT_SIGNALS.includes(signal) ? limitReached(signal ?? "", limits) : undefined;
   }
 }

@@ -47,6 +47,13 @@ export const MACHINE_OUT_OF_MEMORY: EngineFailure = {
     "the engine was killed because this machine, or its container, ran out of memory: give it more, or lower ENGINE_MEMORY_MB or EXECUTOR_CONCURRENCY",
 };
 
+/** Of a command whose launcher was killed: it ran on, but its parent alone is told how it ended. */
+export const END_UNSEEN: EngineFailure = {
+  code: "ENGINE_ERROR",
+  message:
+    "the process that starts engines was killed while the engine ran, so nobody saw how the engine ended: find out what killed it, as a machine out of memory does, and run it again",
+};
+
 export function workDirectoryFull(directory: string): EngineFailure {
   const message = `no space left in the work directory: ${directory}: free space or set WORK_DIR to a larger place`;
   return { code: "WORK_DIRECTORY_FULL", message };

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { connect, Server, type Socket } from "node:net";
 import { fileURLToPath } from "node:url";
-import { messageOf } from "../../programs/system-error.ts";
+import { messageOf } from "../../system-error.ts";
 import { EngineStopped } from "../engine-stopped.ts";
 import { guard } from "./guardian.ts";
 import { findTool } from "./sandbox-tools.ts";

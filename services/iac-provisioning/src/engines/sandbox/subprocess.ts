@@ -1,16 +1,16 @@
-import { spawn, type ChildProcess } from "node:child_process";
-import { readlinkSync } from "node:fs";
+import type { Socket } from "node:net";
 import { PassThrough, type Writable } from "node:stream";
 import { finished, pipeline } from "node:stream/promises";
 import { setTimeout as wait } from "node:timers/promises";
 import type { EngineFailure, EngineSignals } from "../engine.ts";
 import { ENGINE_MARK, engineMark, guard, workVariable } from "./guardian.ts";
+import { type End, type Launched, UNSEEN } from "./launch.ts";
+import { launch } from "./launcher.ts";
 import { lineSplitter, type OutputLine } from "./line-splitter.ts";
-import { holdOutput } from "./output-holder.ts";
 import { confine, type CommandSandbox } from "./sandbox.ts";
 import { watchForLimits } from "./sandbox-exit.ts";
 import type { ResourceLimits } from "./sandbox-limits.ts";
-import { killStrays, type StrayMarks } from "./stray-processes.ts";
+import { killStrays } from "./stray-processes.ts";
 
 /** An engine's JSON messages are far shorter. */
 const MAX_READ_LINE_LENGTH = 1024 * 1024;
@@ -37,10 +37,7 @@ export interface Command {
   readonly work?: string;
 }
 
-export interface Exit {
-  readonly code: number | null;
-  /** The signal that ended it, such as SIGKILL. */
-  readonly signal: string | null;
+export interface Exit extends End {
   /** Where it ran, and whether there was no space left when it had failed. */
   readonly directory: string;
   readonly directoryFull: boolean;
@@ -61,12 +58,20 @@ export interface Exit {
 export async function* run<T>(command: Command, read: (output: OutputLine) => readonly T[]): AsyncGenerator<T, Exit> {
   const { signals } = command;
   const limits = watchForLimits(command);
-  const child = start(command);
-  limits.follow(child);
-  const interrupt = () => child.kill("SIGINT");
-  const kill = () => killGroup(child);
-  const exited = exitOf(child, command.work);
-  const lines = mergedLines(child, command);
+  const engine = await start(command);
+  if (!engine) return limits.explain(UNSEEN);
+  const { pid } = engine;
+  limits.follow(engine);
+  let runs = true;
+  const interrupt = () => runs && signal(pid, "SIGINT");
+  const kill = () => signal(-pid, "SIGKILL");
+  const exited = engine.ended.then((end) => {
+    runs = false;
+    kill();
+    return end;
+  });
+  const lines = mergedLines(engine, command);
+  const freed = freeOutputs(engine, exited, command.work);
   signals.interrupt.addEventListener("abort", interrupt);
   signals.kill.addEventListener("abort", kill);
   if (signals.interrupt.aborted) interrupt();
@@ -85,80 +90,63 @@ export async function* run<T>(command: Command, read: (output: OutputLine) => re
       interrupt();
       lines.resume();
     }
-    await exited.catch(() => undefined);
+    // Until then it looks for processes of this work, and the next command would be one of them.
+    await freed;
     signals.interrupt.removeEventListener("abort", interrupt);
     signals.kill.removeEventListener("abort", kill);
   }
 }
 
-function start({ binary, args, directory, environment, sandbox, outlivesService, work = "" }: Command): ChildProcess {
-  const { file, args: words, ...user } = confine(binary, args, sandbox);
-  const child = spawn(file, words, {
-    cwd: directory,
-    env: { ...environment, [ENGINE_MARK]: engineMark(work) },
-    detached: true,
-    shell: false,
-    stdio: ["ignore", "pipe", "pipe"],
-    ...user,
-  });
-  if (child.pid !== undefined) child.once("exit", guard(child.pid));
-  if (child.pid !== undefined && outlivesService) child.once("exit", holdOutput(child));
-  return child;
+/** Rejects when the binary can't be started; undefined when nobody knows whether it was, and then it no longer runs. */
+async function start(command: Command): Promise<Launched | undefined> {
+  const { binary, args, directory, environment, sandbox, outlivesService = false, work = "" } = command;
+  const { args: words, ...confined } = confine(binary, args, sandbox);
+  const env = { ...environment, [ENGINE_MARK]: engineMark(work) };
+  const engine = await launch({ ...confined, args: words, cwd: directory, env, holds: outlivesService });
+  if (!engine) await killStrays({ environment: workVariable(work) });
+  else void engine.ended.then(guard(engine.pid));
+  return engine;
 }
 
-/** Rejects when the binary cannot be started. Children that outlive the command are killed, so its pipes close. */
-function exitOf(child: ChildProcess, work: string | undefined): Promise<Pick<Exit, "code" | "signal">> {
-  const outputs = outputsOf(child);
-  const exited = new Promise<Pick<Exit, "code" | "signal">>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("exit", (code, signal) => {
-      killGroup(child);
-      void freeOutputs(child, { files: outputs, ...(work !== undefined && { environment: workVariable(work) }) });
-      resolve({ code, signal });
-    });
-  });
-  exited.catch(() => undefined);
-  return exited;
-}
-
-/** What the command's output streams are called under /proc, by which whoever else holds them is found. */
-function outputsOf({ pid }: ChildProcess): string[] {
-  if (pid === undefined) return [];
-  try {
-    return [1, 2].map((descriptor) => readlinkSync(`/proc/${pid}/fd/${descriptor}`));
-  } catch {
-    return [];
-  }
-}
-
-/** An output that a process outside the group holds would never end, and neither would the reading of it. */
-async function freeOutputs(child: ChildProcess, holders: StrayMarks): Promise<void> {
-  const closed = new Promise<boolean>((resolve) => child.once("close", () => resolve(true)));
+/**
+ * Kills the children that outlive the command with its output in hand, outside of its group: an output that somebody
+ * holds would never end, and neither would the reading of it.
+ */
+async function freeOutputs({ stdout, stderr, files }: Launched, exited: Promise<End>, work?: string): Promise<void> {
+  const closed = Promise.all([stdout, stderr].map(isClosed));
+  await exited;
   if (await Promise.race([closed, wait(OUTPUT_CLOSES_WITHIN_MS, false, { ref: false })])) return;
-  await killStrays(holders);
+  await killStrays({ files, ...(work !== undefined && { environment: workVariable(work) }) });
 }
 
-function mergedLines(child: ChildProcess, { maxLineLength = MAX_READ_LINE_LENGTH, stdout }: Command): PassThrough {
+function isClosed(stream: Socket): Promise<boolean> {
+  return new Promise((resolve) => stream.once("close", () => resolve(true)));
+}
+
+function mergedLines(
+  { stdout, stderr }: Launched,
+  { maxLineLength = MAX_READ_LINE_LENGTH, stdout: bytes }: Command,
+): PassThrough {
   const merged = new PassThrough({ objectMode: true });
   const sources = [
-    { stream: child.stdout, name: "stdout" as const },
-    { stream: child.stderr, name: "stderr" as const },
+    { stream: stdout, name: "stdout" as const },
+    { stream: stderr, name: "stderr" as const },
   ].map(({ stream, name }) => {
-    if (name === "stdout" && stream && stdout) return pipeline(stream, stdout);
+    if (name === "stdout" && bytes) return pipeline(stream, bytes);
     const splitter = lineSplitter(name, maxLineLength);
-    stream?.pipe(splitter).pipe(merged, { end: false });
+    stream.once("error", () => splitter.end());
+    stream.pipe(splitter).pipe(merged, { end: false });
     return finished(splitter);
   });
   void Promise.allSettled(sources).then(() => merged.end());
-  child.once("error", () => merged.end());
   return merged;
 }
 
-function killGroup(child: ChildProcess): void {
-  if (child.pid === undefined) return;
+/** To a process, or to a whole group by its negative number. */
+function signal(pid: number, name: "SIGINT" | "SIGKILL"): void {
   try {
-    process.kill(-child.pid, "SIGKILL");
+    process.kill(pid, name);
   } catch {
-    // No process of the group is left.
+    // None of them is left.
   }
 }

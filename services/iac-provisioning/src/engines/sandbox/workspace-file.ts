@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import path from "node:path";
-import { hasCode } from "../../programs/system-error.ts";
+import { hasCode } from "../../system-error.ts";
 
 /** Neither follows a link nor waits for a pipe's other end. */
 const READ_PLAIN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;

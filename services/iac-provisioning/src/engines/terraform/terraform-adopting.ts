@@ -1,4 +1,4 @@
-import { canonicalJson, type JsonObject } from "../../programs/canonical-json.ts";
+import { canonicalJson, type JsonObject } from "../../json/canonical-json.ts";
 import { programDeclaration } from "../../programs/program-content.ts";
 import { readProgramFiles } from "../../programs/program-files.ts";
 import type { ProgramDeclaration } from "../../programs/program.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { sha256 } from "../../programs/canonical-json.ts";
+import { sha256 } from "../../json/canonical-json.ts";
 import { EngineStopped } from "../engine-stopped.ts";
 import type { ApplyJob, EngineVersion } from "../engine.ts";
 

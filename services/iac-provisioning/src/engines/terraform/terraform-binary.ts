@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import path from "node:path";
-import { messageOf } from "../../programs/system-error.ts";
+import { messageOf } from "../../system-error.ts";
 import { EngineUnavailable } from "../engine-unavailable.ts";
 import type { EngineVersion } from "../engine.ts";
 import { run } from "../sandbox/subprocess.ts";

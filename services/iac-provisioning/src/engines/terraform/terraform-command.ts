@@ -34,8 +34,17 @@ export interface SpeakOptions {
   readonly outlivesService?: boolean;
 }
 
-/** Prepares the work directory: backend and providers. Throws EngineStopped. */
+/** Prepares the work directory, backend and providers, unless it is prepared. Throws EngineStopped. */
 export async function* init(session: TerraformSession): AsyncGenerator<EngineEvent, void> {
+  const { job, binary, workspace, preparations } = session;
+  if (workspace.isPrepared) return;
+  yield* runInit(session);
+  // Whether OpenTofu plans with what another start of it left isn't known.
+  if (binary.version.product === "terraform")
+    preparations.remember(job.program.digest, await workspace.readPreparation());
+}
+
+async function* runInit(session: TerraformSession): AsyncGenerator<EngineEvent, void> {
   const json = speaksWhileInit(session.binary.version) ? ["-json"] : [];
   const readonly = session.workspace.hasLockFile ? ["-lockfile=readonly"] : [];
   const { exit, diagnostics } = yield* speak(session, ["init", "-input=false", "-no-color", ...json, ...readonly]);

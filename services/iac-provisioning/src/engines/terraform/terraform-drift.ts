@@ -1,4 +1,4 @@
-import type { JsonValue } from "../../programs/canonical-json.ts";
+import type { JsonValue } from "../../json/canonical-json.ts";
 import { attributeDifferences } from "../redaction/attribute-path.ts";
 import { UNKNOWN, type PlannedChange } from "../engine-event.ts";
 import { changesSomething } from "../engine-result.ts";

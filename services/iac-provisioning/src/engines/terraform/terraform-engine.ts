@@ -9,6 +9,7 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 import { findTerraform, type TerraformBinary, type TerraformLookup } from "./terraform-binary.ts";
 import { observeTerraform } from "./terraform-observing.ts";
 import { planTerraform } from "./terraform-planning.ts";
+import { rememberedPreparations } from "./terraform-preparation.ts";
 import { inSession, type TerraformInstallation } from "./terraform-session.ts";
 
 export interface TerraformSettings extends TerraformLookup {
@@ -22,10 +23,12 @@ export interface TerraformSettings extends TerraformLookup {
 /** The OpenTofu or Terraform CLI as an Engine; its state is at the service's own http backend. */
 export function terraformEngine(settings: TerraformSettings): Engine {
   const find = rememberSuccess(() => findTerraform(settings));
+  const preparations = rememberedPreparations();
   const install = async (): Promise<TerraformInstallation> => ({
     binary: await find(),
     extraEnvironment: settings.extraEnvironment,
     sandbox: settings.sandbox ?? { searchPath: settings.searchPath },
+    preparations,
   });
   const discreet = <Job extends EngineJob>(job: Job): Job => ({
     ...job,

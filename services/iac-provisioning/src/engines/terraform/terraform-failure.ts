@@ -4,7 +4,11 @@ import { INTERRUPTED, KILLED } from "../engine-stopped.ts";
 import { plainLine } from "../redaction/plain-text.ts";
 import { sandboxFailure } from "../sandbox/sandbox-failure.ts";
 import type { Exit } from "../sandbox/subprocess.ts";
-import { meaningOf } from "./terraform-meanings.ts";
+import { meaningOf, withoutAdvice } from "./terraform-meanings.ts";
+import { PARAMETERS_FILE } from "./terraform-workspace.ts";
+
+/** Where the CLI says what a value didn't suit. */
+const DECLARED = /declared at ([^\s:]+):(\d+)/;
 
 /**
  * Why a command ended without success. What the job was told comes first, for the exit code of an interrupted command
@@ -27,13 +31,21 @@ export function terraformFailure(
     return { code: "ENGINE_ERROR", message: `the engine ended with exit code ${exit.code} and no diagnostic` };
 
   const { code, wayOut } = meaningOf(cause);
-  const message = plainLine([cause.location, cause.summary, cause.detail, wayOut].filter(isSaid).join(": "));
+  const parts = [placeOf(cause), cause.summary, withoutAdvice(cause.detail), wayOut];
+  const message = plainLine(parts.filter(isSaid).join(": "));
   return { code, message, ...(cause.address === undefined ? {} : { address: cause.address }) };
 }
 
 /** `init` ends its errors with one that only says that there are errors, or begins with it. */
 function isPlaced({ location }: Diagnostic): boolean {
   return location !== undefined;
+}
+
+/** A value's own place is in a file that nobody but this service wrote: then it is where its variable is declared. */
+function placeOf({ location, detail }: Diagnostic): string | undefined {
+  if (!location?.startsWith(PARAMETERS_FILE)) return location;
+  const [, file, line] = DECLARED.exec(detail) ?? [];
+  return file === undefined ? undefined : `${file} line ${line}`;
 }
 
 function isSaid(part: string | undefined): part is string {

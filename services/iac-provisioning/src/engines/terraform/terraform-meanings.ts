@@ -30,13 +30,26 @@ const MEANINGS: readonly (readonly [RegExp, EngineFailureCode])[] = [
 /** Said of no resource, these words are about the program; said of one, a provider may mean its own matters. */
 const ABOUT_PROGRAM = /configuration|variable|argument|block|attribute|expression|module|provider|syntax|character/i;
 
+const LACKING = /^(?:No value for required variable|Required variable not set)/;
+const WAY_TO_INPUT = "take it as a parameter in program.yaml, or give the variable a default";
+
+/** Said to whoever typed the command line, which nobody did here. */
+const ADVICE =
+  /\s*(?:Use a -var or -var-file command line argument|To see which modules are currently depending on).*$/s;
+
 const PROVIDER = /provider "?((?:[\w.-]+\/){1,2}[\w-]+)/;
 
 export function meaningOf({ summary, detail, address }: Diagnostic): Meaning {
   const [, code] = MEANINGS.find(([pattern]) => pattern.test(summary)) ?? [];
   if (code === "PROVIDER_UNAVAILABLE") return { code, wayOut: wayToProvider(detail) };
+  if (LACKING.test(summary)) return { code: "INVALID_INPUT", wayOut: WAY_TO_INPUT };
   if (code !== undefined) return { code };
   return { code: address === undefined && ABOUT_PROGRAM.test(summary) ? "INVALID_PROGRAM" : "ENGINE_ERROR" };
+}
+
+/** A diagnostic's detail without what it advises people at a command line. */
+export function withoutAdvice(detail: string): string {
+  return detail.replace(ADVICE, "");
 }
 
 function wayToProvider(detail: string): string {

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../programs/canonical-json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../json/canonical-json.ts";
 import type { ObservedResource } from "../engine.ts";
 import { mask } from "../redaction/mask.ts";
 import { wellFormed } from "../redaction/plain-text.ts";

@@ -1,4 +1,4 @@
-import { scalarTexts, type JsonValue } from "../../programs/canonical-json.ts";
+import { scalarTexts, type JsonValue } from "../../json/canonical-json.ts";
 import type { PlannedChange } from "../engine-event.ts";
 import type { ObservedResource } from "../engine.ts";
 import type { JsonPlaces } from "../json-stream.ts";
@@ -14,6 +14,7 @@ export interface PlanContents {
   readonly resources: ObservedResource[];
   readonly relevant: Set<string>;
   readonly outputs: Map<string, JsonValue>;
+  readonly sensitiveOutputs: Map<string, JsonValue>;
   readonly failingChecks: string[];
   readonly deferred: string[];
   readonly secrets: Set<string>;
@@ -34,6 +35,7 @@ export function nothingRead(): PlanContents {
     resources: [],
     relevant: new Set(),
     outputs: new Map(),
+    sensitiveOutputs: new Map(),
     failingChecks: [],
     deferred: [],
     secrets: new Set(),
@@ -110,7 +112,8 @@ function takeStateResource(plan: PlanContents, value: JsonValue, index: string):
 
 function takeOutput(plan: PlanContents, value: JsonValue, name: string): void {
   const output = format.read(format.plannedOutput, value, `planned_values.outputs.${name}`);
-  if (!output.sensitive && output.value !== undefined) plan.outputs.set(name, output.value);
+  const outputs = output.sensitive ? plan.sensitiveOutputs : plan.outputs;
+  if (output.value !== undefined) outputs.set(name, output.value);
   if (output.sensitive) for (const text of scalarTexts(output.value)) plan.secrets.add(text);
 }
 

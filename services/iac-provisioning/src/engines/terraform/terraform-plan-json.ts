@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { JsonValue } from "../../programs/canonical-json.ts";
-import { parsedJson, parsedJsonObject } from "../../programs/json-schema.ts";
+import type { JsonValue } from "../../json/canonical-json.ts";
+import { parsedJson, parsedJsonObject } from "../../json/parsed-json.ts";
 import { EngineStopped } from "../engine-stopped.ts";
 
 /*

@@ -1,4 +1,4 @@
-import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../programs/canonical-json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from "../../json/canonical-json.ts";
 import { formatPath } from "../redaction/attribute-path.ts";
 import { UNKNOWN, type ChangeAction, type PlannedChange } from "../engine-event.ts";
 import { mask, maskMembers, unionMask } from "../redaction/mask.ts";

@@ -1,4 +1,4 @@
-import { scalarTexts, type JsonObject } from "../../programs/canonical-json.ts";
+import { scalarTexts, type JsonObject } from "../../json/canonical-json.ts";
 import type { PlannedChange } from "../engine-event.ts";
 import type { ObservedResource } from "../engine.ts";
 import { jsonStream, NotJson } from "../json-stream.ts";
@@ -8,7 +8,7 @@ import { shownChange } from "../redaction/shown-change.ts";
 import { nothingRead, planPlaces, type PlanContents } from "./terraform-plan-contents.ts";
 import { invalidPlan } from "./terraform-plan-json.ts";
 
-/** What is kept of a plan. It may be stored in clear, but for `secrets`. */
+/** What is kept of a plan. It may be stored in clear, but for `sensitiveOutputs` and `secrets`. */
 export interface TerraformPlan {
   readonly changes: readonly PlannedChange[];
   /** What moved outside since the state was recorded: `update`, `delete`, or `no-op` where only its address did. */
@@ -19,6 +19,8 @@ export interface TerraformPlan {
   readonly relevant: ReadonlySet<string>;
   /** Outputs that are known already and not sensitive. */
   readonly outputs: JsonObject;
+  /** Those that are known already and sensitive. */
+  readonly sensitiveOutputs: JsonObject;
   readonly changesOutputs: boolean;
   /** Whether the apply runs actions of providers beside its changes. */
   readonly invokesActions: boolean;
@@ -68,7 +70,7 @@ export function terraformPlanReader(): TerraformPlanReader {
 
 /** Puts each change in the place of what it was read as, so that no two copies of them all are held. */
 function shown(contents: PlanContents, scrub: Scrubber): TerraformPlan {
-  const { changes, drift, resources, outputs, failingChecks, secrets } = contents;
+  const { changes, drift, resources, outputs, sensitiveOutputs, failingChecks, secrets } = contents;
   replaceEach(changes, (change) => shownChange(change, scrub));
   replaceEach(drift, (change) => shownChange(change, scrub));
   replaceEach(resources, (resource) => ({
@@ -82,6 +84,7 @@ function shown(contents: PlanContents, scrub: Scrubber): TerraformPlan {
     resources,
     relevant: contents.relevant,
     outputs: scrub.object(Object.fromEntries(outputs)),
+    sensitiveOutputs: Object.fromEntries(sensitiveOutputs),
     changesOutputs: contents.changesOutputs,
     invokesActions: contents.invokesActions,
     failingChecks: failingChecks.map((line) => safeLine(line, scrub)),

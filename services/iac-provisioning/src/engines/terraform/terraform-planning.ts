@@ -38,6 +38,7 @@ export async function* planTerraform(session: TerraformSession<PlanJob>): AsyncG
     planDigest: digest,
     state: state.identity,
     outputs: plan.outputs,
+    sensitiveOutputs: plan.sensitiveOutputs,
     artifact: packArtifact({
       planDigest: digest,
       engine: binary.version,

@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../programs/canonical-json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../json/canonical-json.ts";
 import { type Keys, memberAt } from "../redaction/attribute-path.ts";
 import { jsonStream } from "../json-stream.ts";
 import { printPlan } from "./terraform-command.ts";

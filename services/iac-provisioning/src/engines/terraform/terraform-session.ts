@@ -5,9 +5,10 @@ import { closedNetwork, type ClosedNetwork } from "../sandbox/sandbox-network.ts
 import { scrubber, type Scrubber } from "../redaction/scrub.ts";
 import type { StateDocument } from "../state-client.ts";
 import type { TerraformBinary } from "./terraform-binary.ts";
+import type { Preparations } from "./terraform-preparation.ts";
 import { stateOutputs } from "./terraform-state.ts";
 import { openWorkspace, type TerraformWorkspace } from "./terraform-workspace.ts";
-import { scalarTexts } from "../../programs/canonical-json.ts";
+import { scalarTexts } from "../../json/canonical-json.ts";
 
 /** What a deployment settles for every job. */
 export interface TerraformInstallation {
@@ -15,6 +16,7 @@ export interface TerraformInstallation {
   /** Variables that reach the CLI and its providers, such as TF_CLI_CONFIG_FILE or a cloud's credentials. */
   readonly extraEnvironment: Readonly<Record<string, string>>;
   readonly sandbox: Sandbox;
+  readonly preparations: Preparations;
 }
 
 /** One job's CLI: where it runs, what state it starts from, and what must not be said. */
@@ -40,7 +42,8 @@ export async function* inSession<Job extends EngineJob, Outcome>(
   const network = await networkFor(installation, job);
   try {
     const sandbox = { ...installation.sandbox, ...(network && { network }) };
-    const workspace = await openWorkspace(job, sandbox.user, lockFile);
+    const preparation = installation.preparations.of(job.program.digest, state);
+    const workspace = await openWorkspace(job, { lockFile, preparation }, sandbox.user);
     try {
       return yield* verb({ ...installation, job, state, workspace, sandbox, scrub: sessionScrubber(job, state) });
     } finally {

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { canonicalJson, sha256, type JsonObject } from "../../programs/canonical-json.ts";
-import { parsedJson } from "../../programs/json-schema.ts";
+import { canonicalJson, sha256, type JsonObject } from "../../json/canonical-json.ts";
+import { parsedJson } from "../../json/parsed-json.ts";
 import type { StateDocument } from "../state-client.ts";
 
 const state = z.object({

@@ -3,7 +3,7 @@ import path from "node:path";
 import { foreignFileProblem } from "../../programs/foreign-files.ts";
 import { InvalidProgram } from "../../programs/program.ts";
 import { programDigest, readProgramFiles, writeProgramFiles, type ProgramFile } from "../../programs/program-files.ts";
-import { hasCode } from "../../programs/system-error.ts";
+import { hasCode } from "../../system-error.ts";
 import { EngineStopped } from "../engine-stopped.ts";
 import type { EngineJob } from "../engine.ts";
 import { workVariable } from "../sandbox/guardian.ts";
@@ -16,7 +16,7 @@ import { readWorkspaceFile } from "../sandbox/workspace-file.ts";
 import { closeToOthers, handOver } from "../sandbox/workspace-owner.ts";
 
 /** The CLI reads every file of this form as parameters, in the order of their names. */
-const PARAMETERS_FILE = "runtime-cloud.auto.tfvars.json";
+export const PARAMETERS_FILE = "runtime-cloud.auto.tfvars.json";
 /** Puts whatever backend the program names aside. Address and credential come by the environment, never by a file. */
 const BACKEND_FILE = "backend_override.tf.json";
 const BACKEND_OVERRIDE = { terraform: { backend: { http: {} } } };
@@ -24,6 +24,7 @@ export const LOCK_FILE = ".terraform.lock.hcl";
 /** Where the CLI puts what it installs, and its list of modules, which names the program's own as well. */
 const INSTALLATIONS = ".terraform";
 const LOCAL_MODULES = "modules.json";
+const BACKEND_RECORD = "terraform.tfstate";
 
 /** A private directory for the command lines of one job. */
 export interface TerraformWorkspace {
@@ -44,16 +45,31 @@ export interface TerraformWorkspace {
   readLockFile(): Promise<string | undefined>;
   /** Whether the CLI had to bring anything here, providers or modules, beside what the program holds. */
   hasInstalled(): Promise<boolean>;
+  /** Whether the CLI finds it prepared. */
+  readonly isPrepared: boolean;
+  /** The backend's record, when it is all that the CLI left where it installs; else undefined. */
+  readPreparation(): Promise<string | undefined>;
   /** Ends whatever still runs there, and removes it. */
   close(): Promise<void>;
 }
 
+/** What lies beside the program from the start. */
+export interface Belongings {
+  /** The provider lock of the plan that is to be applied. */
+  readonly lockFile?: string | undefined;
+  /** What `readPreparation` gave for the same program. */
+  readonly preparation?: string | undefined;
+}
+
 /**
  * Copies the program, checked against its digest, and writes its parameters beside it; then all of it is `user`'s.
- * `lockFile` is the provider lock of the plan that is to be applied. Throws InvalidProgram, and EngineStopped where there
- * is no space.
+ * Throws InvalidProgram, and EngineStopped where there is no space.
  */
-export async function openWorkspace(job: EngineJob, user?: EngineUser, lockFile?: string): Promise<TerraformWorkspace> {
+export async function openWorkspace(
+  job: EngineJob,
+  { lockFile, preparation }: Belongings,
+  user?: EngineUser,
+): Promise<TerraformWorkspace> {
   return sayingWhenFull(job.workRoot, async () => {
     const before = await runningProcesses();
     const root = await makeWorkspace(job.workRoot, job.state.username);
@@ -69,11 +85,16 @@ export async function openWorkspace(job: EngineJob, user?: EngineUser, lockFile?
       const home = path.join(root, "home");
       const planDirectory = path.join(root, "plan");
       const planFile = path.join(planDirectory, "plan.tfplan");
+      const installations = path.join(directory, INSTALLATIONS);
       for (const made of [directory, home, planDirectory]) await mkdir(made, { mode: 0o700 });
       await writeProgramFiles(files, directory);
       await writePrivately(path.join(directory, PARAMETERS_FILE), JSON.stringify(job.parameters));
       await writePrivately(path.join(directory, BACKEND_FILE), JSON.stringify(BACKEND_OVERRIDE));
       if (lockFile !== undefined) await writePrivately(path.join(directory, LOCK_FILE), lockFile);
+      if (preparation !== undefined) {
+        await mkdir(installations, { mode: 0o700 });
+        await writePrivately(path.join(installations, BACKEND_RECORD), preparation);
+      }
       if (user) {
         for (const made of [directory, home, planDirectory]) await handOver(made, user);
         await closeToOthers(root, user);
@@ -83,6 +104,7 @@ export async function openWorkspace(job: EngineJob, user?: EngineUser, lockFile?
         home,
         planFile,
         work,
+        isPrepared: preparation !== undefined,
         hasLockFile: lockFile !== undefined || files.some((file) => file.path === LOCK_FILE),
         writePlan: (plan) =>
           sayingWhenFull(job.workRoot, async () => {
@@ -91,7 +113,12 @@ export async function openWorkspace(job: EngineJob, user?: EngineUser, lockFile?
           }),
         readPlan: () => readPlanFile(planFile),
         readLockFile: async () => (await readWorkspaceFile(path.join(directory, LOCK_FILE)))?.toString("utf8"),
-        hasInstalled: () => hasInstalled(path.join(directory, INSTALLATIONS)),
+        hasInstalled: () => hasInstalled(installations),
+        readPreparation: async () => {
+          const left = await entriesOf(installations);
+          if (left.some((name) => name !== BACKEND_RECORD)) return undefined;
+          return (await readWorkspaceFile(path.join(installations, BACKEND_RECORD)))?.toString("utf8");
+        },
         close,
       };
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { Health } from "../../../generated/prisma/client.ts";
+import type { Judgement } from "../../inventory/health.ts";
 import type { Asked } from "../half-answer.ts";
 import { type HttpAccess, httpGet } from "./http-get.ts";
 import { versionIn } from "./http-version.ts";
@@ -15,19 +16,19 @@ export type HttpAsking = HttpAccess & { signal: AbortSignal; timeoutMs: number }
  */
 export async function askComponent({ name, ...component }: HttpComponent, asking: HttpAsking): Promise<Asked> {
   const { healthUrl, versionUrl, versionField } = component;
-  const [health, version] = await Promise.all([
-    attempt("health", healthUrl || versionUrl, asking, async (get) =>
-      healthBy((await get({ withBody: false })).status),
-    ),
+  const askedUrl = healthUrl || versionUrl;
+  const [status, version] = await Promise.all([
+    attempt("health", askedUrl, asking, async (get) => (await get({ withBody: false })).status),
     attempt("version", versionUrl, asking, async (get) => versionBy(await get({ withBody: true }), versionField)),
   ]);
-  const isUnwell = health.value !== undefined && health.value !== "HEALTHY";
-  const failure = health.failure ?? (isUnwell ? undefined : version.failure);
-  const seen = { health: health.value ?? "UNKNOWN", componentVersion: version.value ?? "" } as const;
-  const wasSeen = health.value !== undefined || version.value !== undefined;
+  const judgement = judge(status, askedUrl);
+  const isUnwell = status.value !== undefined && judgement.health !== "HEALTHY";
+  const failure = status.failure ?? (isUnwell ? undefined : version.failure);
+  const seen = { ...judgement, componentVersion: version.value ?? "" };
+  const wasSeen = status.value !== undefined || version.value !== undefined;
   return {
     name,
-    partial: health.failure !== undefined || version.failure !== undefined,
+    partial: status.failure !== undefined || version.failure !== undefined,
     ...(wasSeen && { component: { name, ...seen, replicasDesired: 0, replicasReady: 0 } }),
     ...(failure !== undefined && { failure }),
   };
@@ -47,6 +48,14 @@ async function attempt<T>(
     if (error instanceof ObservationFailed) return { failure: `${what}: ${error.message}` };
     throw error;
   }
+}
+
+/** The path tells which of a component's URLs it was; what follows it may hold a secret. */
+function judge({ value: status, failure }: Attempt<number>, url: string): Judgement {
+  if (status === undefined) return { health: "UNKNOWN", healthReason: failure ?? null };
+  const health = healthBy(status);
+  const healthReason = health === "HEALTHY" ? null : `GET ${new URL(url).pathname} answered ${status}`;
+  return { health, healthReason };
 }
 
 function healthBy(status: number): Health {

@@ -19,7 +19,7 @@ export function componentsOf(workloads: readonly Workload[]): ObservedComponent[
       componentVersion: storableText(versionOf(workload), MAX_TEXT),
       replicasDesired: desired,
       replicasReady: ready,
-      health: workloadHealth(workload),
+      ...workloadHealth(workload),
     };
   });
 }

@@ -1,5 +1,6 @@
 import type { V1Deployment, V1DeploymentCondition, V1StatefulSet } from "@kubernetes/client-node";
 import type { Health } from "../../../generated/prisma/client.ts";
+import { type Judgement, readyReplicas } from "../../inventory/health.ts";
 import { replicasOf, type Workload } from "./kubernetes-workload.ts";
 
 /**
@@ -8,20 +9,33 @@ import { replicasOf, type Workload } from "./kubernetes-workload.ts";
  * of one is DEGRADED. StatefulSets and DaemonSets don't say whether they roll out, so the pods that don't exist yet, or
  * have an old revision, stand for it.
  */
-export function workloadHealth(workload: Workload): Health {
+export function workloadHealth(workload: Workload): Judgement {
   const { metadata, status } = workload.object;
-  // The controller hasn't seen the newest spec: its status is about an older one.
-  if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) return "PROGRESSING";
-  if (workload.kind === "Deployment" && hasFailed(workload.object)) return "DEGRADED";
-  if (isPaused(workload)) return "PROGRESSING";
-  if (replicasOf(workload).desired === 0) return "HEALTHY";
-  if (isRollingOut(workload)) return "PROGRESSING";
-  return isShort(workload) ? "DEGRADED" : "HEALTHY";
+  const because = (health: Health, reason: string): Judgement => {
+    return { health, healthReason: `${workload.kind} ${metadata?.name ?? ""}: ${reason}` };
+  };
+  // Its status is about an older spec then.
+  if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) {
+    return because("PROGRESSING", "its controller hasn't seen its newest spec yet");
+  }
+  const failure = workload.kind === "Deployment" ? failureOf(workload.object) : undefined;
+  if (failure !== undefined) return because("DEGRADED", failure);
+  if (isPaused(workload)) return because("PROGRESSING", "its rollout is paused");
+  const { desired, ready } = replicasOf(workload);
+  if (desired === 0) return HEALTHY;
+  const replicas = readyReplicas({ replicasDesired: desired, replicasReady: ready });
+  if (isRollingOut(workload)) return because("PROGRESSING", `it rolls out, ${replicas}`);
+  if (ready < desired) return because("DEGRADED", replicas);
+  return isUnavailable(workload) ? because("DEGRADED", "it has too few pods that stay ready") : HEALTHY;
 }
 
-function hasFailed(deployment: V1Deployment): boolean {
-  const progressing = condition(deployment, "Progressing");
-  return condition(deployment, "ReplicaFailure")?.status === "True" || progressing?.reason === DEADLINE_EXCEEDED;
+const HEALTHY: Judgement = { health: "HEALTHY", healthReason: null };
+
+/** The conditions' own texts may quote what pods are made of, so they aren't told. */
+function failureOf(deployment: V1Deployment): string | undefined {
+  if (condition(deployment, "ReplicaFailure")?.status === "True") return "its pods can't be created (ReplicaFailure)";
+  if (condition(deployment, "Progressing")?.reason !== DEADLINE_EXCEEDED) return undefined;
+  return `its rollout takes too long (${DEADLINE_EXCEEDED})`;
 }
 
 function isPaused({ kind, object }: Workload): boolean {
@@ -63,11 +77,8 @@ function isStatefulSetRollingOut({ spec, status }: V1StatefulSet): boolean {
 }
 
 /** Ready is what replicas are counted by; a Deployment wants its pods to have been ready for a while. */
-function isShort(workload: Workload): boolean {
-  const { desired, ready } = replicasOf(workload);
-  if (ready < desired) return true;
-  if (workload.kind !== "Deployment") return false;
-  return condition(workload.object, "Available")?.status === "False";
+function isUnavailable({ kind, object }: Workload): boolean {
+  return kind === "Deployment" && condition(object, "Available")?.status === "False";
 }
 
 function condition({ status }: V1Deployment, type: string): V1DeploymentCondition | undefined {

@@ -2,13 +2,13 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { Component, PushedObservation } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/environments_pb";
 import { Health as HealthCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { Denied, type FieldViolation, InvalidInput } from "@runtime-cloud/service-kit/errors";
-import { Health } from "../../generated/prisma/client.ts";
+import { Health } from "../../../generated/prisma/client.ts";
 import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
-import { replicaHealth } from "../inventory/health.ts";
-import type { Observer } from "./observer.ts";
-import type { PushSettings } from "./observer-settings.ts";
-import { repeated } from "./observer-violations.ts";
-import { isPrintable } from "./storable.ts";
+import { replicaHealth } from "../../inventory/health.ts";
+import type { Observer } from "../observer.ts";
+import type { PushSettings } from "../observer-settings.ts";
+import { repeated } from "../observer-violations.ts";
+import { isPrintable } from "../storable.ts";
 
 /** How far an agent's clock may run ahead of ours. */
 const MAX_AHEAD_MS = 60_000;
@@ -37,13 +37,16 @@ export function pushedObserver(pushed: PushedObservation, { now, subject, settin
     ),
   ];
   if (violations.length > 0) throw new InvalidInput(violations);
-  const components = pushed.components.map(({ name, version, replicasDesired, replicasReady, health }) => ({
-    name,
-    componentVersion: version,
-    replicasDesired,
-    replicasReady,
-    health: enumNamed(Health, HealthCode[health]) ?? replicaHealth({ replicasDesired, replicasReady }),
-  }));
+  const components = pushed.components.map(
+    ({ name, version, replicasDesired, replicasReady, health, healthReason = null }) => ({
+      name,
+      componentVersion: version,
+      replicasDesired,
+      replicasReady,
+      health: enumNamed(Health, HealthCode[health]) ?? replicaHealth({ replicasDesired, replicasReady }),
+      healthReason,
+    }),
+  );
   return { name: "push", observe: async () => ({ at, components }) };
 }
 
@@ -61,9 +64,9 @@ function outOfTime(at: Date, now: Date): FieldViolation[] {
 }
 
 function componentViolations(component: Component, at: string, appliedNames: readonly string[]): FieldViolation[] {
-  const { name, version, replicasDesired, replicasReady } = component;
+  const { name, version, replicasDesired, replicasReady, healthReason = "" } = component;
   const violations: FieldViolation[] = [];
-  for (const [field, text] of Object.entries({ name, version })) {
+  for (const [field, text] of Object.entries({ name, version, healthReason })) {
     if (!isPrintable(text))
       violations.push({ field: `${at}.${field}`, description: "holds characters that don't show" });
   }

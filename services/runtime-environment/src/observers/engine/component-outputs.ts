@@ -1,8 +1,8 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { z } from "zod";
-import { replicaHealth } from "../inventory/health.ts";
-import { MAX_COMPONENTS, type ObservedComponent } from "./observer.ts";
-import { isPrintable } from "./storable.ts";
+import { replicaHealth } from "../../inventory/health.ts";
+import { MAX_COMPONENTS, type ObservedComponent } from "../observer.ts";
+import { isPrintable } from "../storable.ts";
 
 const count = z.int().nonnegative();
 /** One of another shape is as none: whoever asks it would only say that it is no URL. */

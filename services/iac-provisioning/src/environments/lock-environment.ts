@@ -10,5 +10,9 @@ export async function lockEnvironment(tx: Tx, tenantId: string, environmentId: s
   await tx.$queryRaw`SELECT FROM environment WHERE id = ${environmentId} AND tenant_id = ${tenantId} FOR UPDATE`;
   const environment = await tx.environment.findFirst({ where: { id: environmentId, tenantId } });
   if (environment) return environment;
-  throw new NotFound(`environment ${environmentId} isn't known here; it arrives with EnvironmentCreated`);
+  throw unknownEnvironment(environmentId);
+}
+
+export function unknownEnvironment(environmentId: string): NotFound {
+  return new NotFound(`environment ${environmentId} isn't known here; it arrives with EnvironmentCreated`);
 }

@@ -1,9 +1,9 @@
 import { ProvisioningKind } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import type { Inventory, Proposal, SpecificationKind } from "../../generated/prisma/client.ts";
-import { announcedChanges, pointer } from "../inventory/compare.ts";
+import { announcedChanges, pointer } from "./compare.ts";
 import type { ServiceUnit } from "../context.ts";
-import { advanceInventory } from "../inventory/inventory.ts";
-import { recordChange } from "../inventory/inventory-changes.ts";
+import { advanceInventory } from "./inventory.ts";
+import { recordChange } from "./inventory-changes.ts";
 
 /** A declared version, whatever the order in which they are told: the newest stays. The environment must be locked. */
 export async function trackDeclared(unit: ServiceUnit, inventory: Inventory, declared: Declared): Promise<void> {

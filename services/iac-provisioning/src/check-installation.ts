@@ -2,14 +2,14 @@ import { constants } from "node:fs";
 import { access, chmod, mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { ConfigError, describeSettings } from "@runtime-cloud/service-kit/config";
-import { EngineUnavailable } from "../engines/engine-unavailable.ts";
-import { EngineUserRefused } from "../engines/sandbox/sandbox-user.ts";
-import { locateTerraform } from "../engines/terraform/terraform-binary.ts";
+import { EngineUnavailable } from "./engines/engine-unavailable.ts";
+import { EngineUserRefused } from "./engines/sandbox/sandbox-user.ts";
+import { locateTerraform } from "./engines/terraform/terraform-binary.ts";
 import { engineUser, terraformLookup } from "./open-sandbox.ts";
-import { InvalidProgram } from "../programs/program.ts";
-import { listPrograms, loadProgram } from "../programs/program-directory.ts";
-import { messageOf } from "../programs/system-error.ts";
-import { settings as declared, type Settings } from "../settings.ts";
+import { InvalidProgram } from "./programs/program.ts";
+import { listPrograms, loadProgram } from "./programs/program-directory.ts";
+import { messageOf } from "./system-error.ts";
+import { settings as declared, type Settings } from "./settings.ts";
 
 /** How many programs a message names. */
 const MAX_NAMED = 10;

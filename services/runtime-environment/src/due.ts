@@ -1,7 +1,12 @@
 import { deadlineCause } from "@runtime-cloud/eventing/cause";
 import type { DeadlineResult } from "@runtime-cloud/eventing/deadlines";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
-import type { Context, ServiceUnit } from "../context.ts";
+import type { Context, ServiceUnit } from "./context.ts";
+
+/*
+ * What is due is read by the database's clock as of the statement. `clock_timestamp()` moves while the statement runs, so
+ * no index helps to compare with it.
+ */
 
 /** How many rows one run of a deadline ends. */
 export const DUE_BATCH = 50;

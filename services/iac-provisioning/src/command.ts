@@ -10,7 +10,7 @@ import { callCause } from "@runtime-cloud/eventing/cause";
 import { once } from "@runtime-cloud/eventing/idempotency";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { type Principal, principalOf } from "@runtime-cloud/service-kit/principal";
-import type { Context, ServiceUnit } from "../context.ts";
+import type { Context, ServiceUnit } from "./context.ts";
 
 /** How every command comes in: one unit of work for the caller, done once for its idempotency key. */
 export function command<I extends DescMessage, O extends DescMessage>(

@@ -1,10 +1,10 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import type { Sandbox } from "../engines/sandbox/sandbox.ts";
-import { resourceLimits } from "../engines/sandbox/sandbox-limits.ts";
-import { chooseEngineUser, type EngineUserChoice } from "../engines/sandbox/sandbox-user.ts";
-import { locateTerraform, type TerraformLookup } from "../engines/terraform/terraform-binary.ts";
-import type { Settings } from "../settings.ts";
+import type { Sandbox } from "./engines/sandbox/sandbox.ts";
+import { resourceLimits } from "./engines/sandbox/sandbox-limits.ts";
+import { chooseEngineUser, type EngineUserChoice } from "./engines/sandbox/sandbox-user.ts";
+import { locateTerraform, type TerraformLookup } from "./engines/terraform/terraform-binary.ts";
+import type { Settings } from "./settings.ts";
 
 /** How this process confines engines, and what it can't do of what it should, each a sentence for the log. */
 export interface OpenedSandbox {

@@ -1,4 +1,4 @@
-import type { Inventory } from "../../generated/prisma/client.ts";
+import type { Inventory, SpecificationKind } from "../../generated/prisma/client.ts";
 import type { Context, ServiceUnit } from "../context.ts";
 import { jitterOf } from "./observer-backoff.ts";
 import type { Sight } from "./look.ts";
@@ -12,17 +12,18 @@ import { type KnownWorld, readResources, readWorld } from "../inventory/world-ro
 import { writeWorld } from "../inventory/write-world.ts";
 
 /**
- * Takes in what one observer saw, or that it couldn't look. A look that moved nothing writes the times and no other
- * row; one that is older than the observer's last is ignored. The environment must be locked, and not retired.
+ * Takes in what one observer saw, or that it couldn't look; `before` is what was known when the look began. A look that
+ * moved nothing writes the times and no other row; one that is older than the observer's last, or than what has been
+ * applied meanwhile, is ignored. The environment must be locked, and not retired.
  */
 export async function recordSight(
   unit: ServiceUnit,
   context: Context,
   inventory: Inventory,
-  sight: Sight,
+  { sight, before }: Seen,
 ): Promise<Recorded> {
   const known = await readWorld(unit.tx, inventory.id);
-  if (isOutdated(known, sight)) return { inventory, outcome: "ignored" };
+  if (isOutdated(known, sight) || isOvertaken(known, sight, before)) return { inventory, outcome: "ignored" };
   const looked = { known, world: worldIn(sight, known, { id: inventory.id, now: unit.at }), sight };
 
   const resources = await whatBecameOfResources(unit, inventory, looked);
@@ -37,10 +38,16 @@ export async function recordSight(
   return { inventory: seen, outcome: seen.version > inventory.version ? "changed" : "unchanged" };
 }
 
+export interface Seen {
+  sight: Sight;
+  /** The environment's world when the look began. */
+  before: World;
+}
+
 /** What came of a sight. */
 export interface Recorded {
   inventory: Inventory;
-  /** One that is ignored is older than what the same observer saw last. */
+  /** One that is ignored is older than what is known. */
   outcome: "changed" | "unchanged" | "failed" | "ignored";
 }
 
@@ -54,6 +61,20 @@ export interface Looked {
 export function isOutdated(known: World, { observer, at }: Sight): boolean {
   const last = reportOf(known, observer)?.observedAt;
   return last !== null && last !== undefined && at < last;
+}
+
+/**
+ * Whether another version has become known as applied while the engine looked, and it didn't see that one: what it says
+ * is about what was there before. By versions, since the clocks of two processes are never quite the same.
+ */
+function isOvertaken(known: World, sight: Sight, before: World): boolean {
+  const seen = "observation" in sight ? sight.observation.specifications : undefined;
+  if (!seen) return false;
+  const versionOf = (kind: SpecificationKind) => seen.find((each) => each.kind === kind)?.version ?? null;
+  return known.specifications.some(({ kind, appliedVersion }) => {
+    const was = before.specifications.find((each) => each.kind === kind)?.appliedVersion ?? null;
+    return appliedVersion !== was && appliedVersion !== versionOf(kind);
+  });
 }
 
 function worldIn(sight: Sight, known: World, { id, now }: { id: string; now: Date }): World {

@@ -1,13 +1,13 @@
 import { unitsOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { StaleRow } from "@runtime-cloud/service-kit/errors";
 import { Prisma } from "../../generated/prisma/client.ts";
-import { advanceRun } from "./advance-run.ts";
+import { advanceRun } from "../runs/advance-run.ts";
 import type { Context, ServiceUnit, Tx } from "../context.ts";
 import { EXECUTOR_LOST } from "../deadline-kinds.ts";
-import { type HeldRun, runCause, startLease } from "../execution/held-run.ts";
-import { lockEnvironment } from "../specifications/lock-environment.ts";
-import { IS_READY, isReady } from "./run-queue.ts";
-import { type Run, unsealed } from "./run-row.ts";
+import { type HeldRun, runCause, startLease } from "./held-run.ts";
+import { lockEnvironment } from "../environments/lock-environment.ts";
+import { IS_READY, isReady } from "../runs/run-queue.ts";
+import { type Run, unsealed } from "../runs/run-row.ts";
 
 /** A run that an executor has got to work on. */
 export interface Turn {

@@ -9,13 +9,19 @@ import type {
 import { DriftKind as DriftKindCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { SpecificationKind as KindCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/provisioning_pb";
 import type { Clock } from "@runtime-cloud/service-kit/clock";
-import { DriftKind, SpecificationKind } from "../../generated/prisma/client.ts";
+import { DriftKind, SpecificationKind } from "../../../generated/prisma/client.ts";
 import { callFor } from "@runtime-cloud/eventing/peer";
 import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
-import type { Provisioning } from "../context.ts";
+import type { Provisioning } from "../../context.ts";
 import { componentOutputs } from "./component-outputs.ts";
-import { ObservationFailed, type ObservedDrift, type ObservedSpecification, type Observer } from "./observer.ts";
-import { storableJson, storableText } from "./storable.ts";
+import {
+  ENGINE,
+  ObservationFailed,
+  type ObservedDrift,
+  type ObservedSpecification,
+  type Observer,
+} from "../observer.ts";
+import { storableJson, storableText } from "../storable.ts";
 
 /** Longest address, attribute path, id and text of a failure that is kept. */
 const MAX_TEXT = 500;
@@ -31,7 +37,7 @@ const MAX_FACTS = 20_000;
  */
 export function engineObserver({ provisioning, clock }: { provisioning: Provisioning; clock: Clock }): Observer {
   return {
-    name: "engine",
+    name: ENGINE,
     async observe({ id: environmentId, tenantId }, { cause, ...limits }) {
       const at = clock.now();
       const inspected = await provisioning.rpc
