@@ -142,7 +142,10 @@ export const reconciliationProposal = proposal.createMachine({
       description: "Its run is planned; the run's end completes or fails it.",
       on: { complete: "COMPLETED", fail: { target: "FAILED", actions: recordFailure } },
     },
-    COMPLETED: { type: "final", description: "Its run was applied and its findings are closed." },
+    COMPLETED: {
+      type: "final",
+      description: "Its run was applied: the next look resolves its findings, or opens again what still differs.",
+    },
     FAILED: { type: "final", description: "Its run could not be planned or applied." },
     REJECTED: { type: "final", description: "An operator said no." },
     EXPIRED: { type: "final", description: "Nobody decided in time." },
