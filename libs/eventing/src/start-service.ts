@@ -163,7 +163,7 @@ async function start<Client extends DatabaseClient<Tx>, Tx extends SqlTransactio
   );
   // Work that takes long hears of the end at once, not when the last call is answered: the two share one grace. What
   // those calls still wake is waited for by the stop before this one.
-  started.add(() => api.drain());
+  started.add(() => Promise.all([api.drain(), stopWorking()]));
   const admin = await listeningAt(
     { host: ADMIN_HOST, port: ADMIN_PORT, hostVariable: "ADMIN_HOST", portVariable: "ADMIN_PORT" },
     startAdmin({ host: ADMIN_HOST, port: ADMIN_PORT, health, metrics, verifier, logger }),

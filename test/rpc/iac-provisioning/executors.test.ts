@@ -18,7 +18,7 @@ import { gatedEngine, type GatedEngine, haltingEngine } from "../../_support/gat
 import { declare, type IacService, plan, startIacProvisioning, webService } from "../../_support/iac-provisioning.ts";
 import { testRedis } from "../../_support/redis.ts";
 
-const WAIT_MS = 20_000;
+const WAIT_MS = 60_000;
 
 let service: IacService;
 beforeEach(async () => {

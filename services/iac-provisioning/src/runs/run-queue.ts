@@ -48,7 +48,7 @@ export async function enqueueReady(context: Context, environmentId?: string): Pr
 
 /** Asks executors for a run as it waits now. */
 export function enqueueRun(context: Context, { id, executorEpoch }: WaitingRun): Promise<void> {
-  return context.enqueue(RUN_QUEUE, id, { runId: id, ...(executorEpoch < 0 && { no: 1 }) });
+  return context.enqueue(RUN_QUEUE, `${id}.${executorEpoch}`, { runId: id });
 }
 
 type WaitingRun = Pick<Run, "id" | "executorEpoch">;
