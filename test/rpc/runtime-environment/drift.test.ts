@@ -62,6 +62,18 @@ const minuteLater = async () => {
   await service.database.finding.updateMany({ where: { environmentId }, data: { lastSeenAt } });
 };
 
+test("environments are listed by their health, and those alone that drift", async () => {
+  const calm = await service.created(tenantId);
+  const listed = async (filter: { health?: Health; drifted?: boolean }) =>
+    (await tenant.listEnvironments(filter)).environments.map((environment) => environment.environmentId);
+  const { environment } = await seen([edited]);
+  expect(await listed({ drifted: true })).toEqual([environmentId]);
+  expect(await listed({ health: environment?.health ?? 0 })).toEqual([environmentId]);
+  expect(await listed({ health: Health.UNKNOWN })).toEqual([calm]);
+  await seen([]);
+  expect(await listed({ drifted: true })).toEqual([]);
+});
+
 test("drift is found and announced once, counted when seen again, and resolved when gone", async () => {
   expect((await seen([edited])).environment?.sync).toBe(SyncStatus.DRIFTED);
   await minuteLater();

@@ -12,7 +12,7 @@ import {
   SyncStatus,
 } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { EnvironmentClass } from "@runtime-cloud/contracts/runtimecloud/types/v1/projects_pb";
-import { type Inventory, SpecificationKind } from "../../generated/prisma/client.ts";
+import { type Inventory, type Prisma, SpecificationKind } from "../../generated/prisma/client.ts";
 import { componentComparisons, componentMessage } from "../inventory/component-comparisons.ts";
 import { componentsInView } from "../inventory/components-in-view.ts";
 import type { Tx } from "../context.ts";
@@ -39,11 +39,14 @@ export async function readEnvironment(tx: Tx, inventory: Inventory, at: Date): P
   });
 }
 
+/** Findings that somebody has to do something about. */
+export const DRIFTING = { state: { in: ["OPEN", "PROPOSED"] }, vanishedAt: null } satisfies Prisma.FindingWhereInput;
+
 /** Which of the environments have findings that somebody has to do something about. */
 export async function driftedEnvironments(tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const found = await tx.finding.groupBy({
     by: ["environmentId"],
-    where: { environmentId: { in: [...ids] }, state: { in: ["OPEN", "PROPOSED"] }, vanishedAt: null },
+    where: { environmentId: { in: [...ids] }, ...DRIFTING },
   });
   return new Set(found.map(({ environmentId }) => environmentId));
 }

@@ -6,18 +6,21 @@ import {
   RetireEnvironmentResponseSchema,
 } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/environments_pb";
 import { RuntimeEnvironmentService } from "@runtime-cloud/contracts/runtimecloud/inventory/v1/runtime_environment_service_pb";
-import { InventoryState as StateCode } from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
+import {
+  Health as HealthCode,
+  InventoryState as StateCode,
+} from "@runtime-cloud/contracts/runtimecloud/types/v1/inventory_pb";
 import { callCause } from "@runtime-cloud/eventing/cause";
 import { once } from "@runtime-cloud/eventing/idempotency";
 import { NAME, pageAfter, pageSize, pageToken } from "@runtime-cloud/eventing/page";
 import { unitOfWork } from "@runtime-cloud/eventing/unit-of-work";
 import { DEFAULT_DEADLINE_MS } from "@runtime-cloud/service-kit/call-limits";
 import { principalOf } from "@runtime-cloud/service-kit/principal";
-import { InventoryState } from "../../generated/prisma/client.ts";
+import { Health, InventoryState } from "../../generated/prisma/client.ts";
 import { configurationOf, configure } from "./configure.ts";
 import type { Context } from "../context.ts";
 import { enumNamed } from "@runtime-cloud/service-kit/enum-named";
-import { driftedEnvironments, environmentMessage, readEnvironment } from "./environment-message.ts";
+import { DRIFTING, driftedEnvironments, environmentMessage, readEnvironment } from "./environment-message.ts";
 import { lockEnvironment, refuseRetired, unknownEnvironment } from "../inventory/inventory.ts";
 import { lookAround } from "../observing/look-around.ts";
 import { retire } from "./retire.ts";
@@ -90,7 +93,9 @@ export function environmentRoutes(context: Context): Routes {
     async listEnvironments(request, call) {
       const { tenantId } = principalOf(call);
       const state = enumNamed(InventoryState, StateCode[request.state]);
-      const filter = { projectId: request.projectId || undefined, state };
+      const health = enumNamed(Health, HealthCode[request.health]);
+      const drifted = request.drifted || undefined;
+      const filter = { projectId: request.projectId || undefined, state, health, drifted };
       const after = pageAfter(request.pageToken, filter, NAME);
       const size = pageSize(request.pageSize);
       const found = await client.inventory.findMany({
@@ -98,6 +103,8 @@ export function environmentRoutes(context: Context): Routes {
           tenantId,
           ...(request.projectId !== "" && { projectId: request.projectId }),
           ...(state && { state }),
+          ...(health && { health }),
+          ...(drifted && { findings: { some: DRIFTING } }),
           ...(after !== undefined && { id: { gt: after } }),
         },
         orderBy: { id: "asc" },
@@ -105,13 +112,13 @@ export function environmentRoutes(context: Context): Routes {
         include: { specifications: true, reports: true },
       });
       const page = found.slice(0, size);
-      const drifted = await driftedEnvironments(
+      const withDrift = await driftedEnvironments(
         client,
         page.map(({ id }) => id),
       );
       return {
         environments: page.map(({ specifications, reports, ...inventory }) =>
-          environmentMessage(inventory, { specifications, reports, drifted: drifted.has(inventory.id) }),
+          environmentMessage(inventory, { specifications, reports, drifted: withDrift.has(inventory.id) }),
         ),
         nextPageToken: found.length > size ? pageToken(page.at(-1)?.id ?? "", filter) : "",
       };
