@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { serviceNames } from "@runtime-cloud/migrations/services";
-import { build, type Plugin } from "esbuild";
+import { build, type Plugin, stop } from "esbuild";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -33,6 +33,8 @@ export async function bundleServices(): Promise<string> {
     logLevel: "warning",
     plugins: [otherPackagesStayOut, modulesKeepTheirPlace],
   });
+  // Else its own process stays beside the tests.
+  await stop();
   return folder;
 }
 

@@ -16,6 +16,7 @@ import { silentLogger } from "@runtime-cloud/service-kit/logger";
 import pg from "pg";
 import { z } from "zod";
 import { emptyDatabase } from "../_support/database.ts";
+import { startTcpProxy } from "../_support/tcp-proxy.ts";
 import { setNewQuota } from "./quotas.ts";
 import { openServiceDatabase, type ServiceDatabase } from "./service-database.ts";
 
@@ -25,7 +26,7 @@ const logger = silentLogger();
 const subscriber = "StudioBff";
 /** BullMQ's MIGRATION_ADVISORY_LOCK_KEY: whoever holds it creates the tables. */
 const MIGRATION_LOCK = 0x42554c4c;
-const LONGER_THAN_REDIS_MAY_TAKE_MS = 2_500;
+const LONGER_THAN_A_CONNECTION_MAY_TAKE_MS = 2_500;
 let database: ServiceDatabase;
 let backend: QueueBackend;
 
@@ -50,13 +51,27 @@ test("several queues wait at once while the very first use creates the tables", 
     const { rowCount } = await other.query("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
     return rowCount === names.length || undefined;
   };
-  await Promise.all([until("all wait", 10_000, waiting), setTimeout(LONGER_THAN_REDIS_MAY_TAKE_MS)]);
+  await Promise.all([until("all wait", 10_000, waiting), setTimeout(LONGER_THAN_A_CONNECTION_MAY_TAKE_MS)]);
   await other.query("SELECT pg_advisory_unlock_all()");
   await adding;
   await Promise.all(names.map(async (name) => expect(await fresh.queue(name).getWaitingCount()).toBe(1)));
   await fresh.close();
   await other.end();
   await drop();
+});
+
+test("a worker whose first connection came to nothing has another, and takes its jobs", async () => {
+  const proxy = await startTcpProxy(Number(new URL(database.url).port));
+  const late = postgresBackend({ url: proxy.through(database.url), prefix: "{late}", logger });
+  const done: unknown[] = [];
+  proxy.blackhole();
+  late.worker("late", ({ data }) => Promise.resolve(done.push(data)), { concurrency: 1 });
+  await setTimeout(LONGER_THAN_A_CONNECTION_MAY_TAKE_MS);
+  proxy.forward();
+  await late.add("late", [{ name: "job", data: "asked" }]);
+  expect(await until("the job", 20_000, () => done[0])).toBe("asked");
+  await late.close();
+  await proxy.close();
 });
 
 test("brings an event from the outbox to its handler, and redrives a parked one", async () => {

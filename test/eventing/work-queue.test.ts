@@ -12,8 +12,10 @@ const logger = silentLogger();
 const data = z.object({ turn: z.number() });
 
 let backend: QueueBackend;
-beforeEach(() => {
+beforeEach(async () => {
   backend = redisBackend({ ...testRedis(), logger });
+  // Adding waits for a connection no longer than a service may.
+  await backend.queue("test.work").waitUntilReady();
 });
 afterEach(() => backend.close());
 

@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { setTimeout as wait } from "node:timers/promises";
 import type { Logger } from "@runtime-cloud/service-kit/logger";
 import { PARKED_DAYS } from "@runtime-cloud/service-kit/settings";
 import {
@@ -25,6 +26,7 @@ const KEEP_DONE = { age: 24 * 3_600, count: 1_000 };
 const KEEP_FAILED = { age: PARKED_DAYS * 24 * 3_600, count: 10_000 };
 const GRACE_MS = 10_000;
 const DISCONNECT_MS = 1_000;
+const REOPEN_MS = 1_000;
 
 export interface WorkerParts {
   factory: BackendFactory<RedisQueueBackend, ConnectionOptions>;
@@ -57,29 +59,42 @@ export function openWorker(queue: string, process: Process, parts: WorkerParts):
     run(job, token, (lock) =>
       abortable(lost ? [lost, stopping.signal] : [stopping.signal], (signal) => process(job, lock, signal)),
     );
-  const worker = new Worker<unknown, unknown, string>(
-    queue,
-    interruptible ? withSignal : plain,
-    {
-      connection,
-      prefix,
-      concurrency,
-      lockDuration: LOCK_MS,
-      stalledInterval: STALL_CHECK_MS,
-      maxStalledCount: MAX_STALLS,
-      maxStartedAttempts: MAX_STARTS,
-      removeOnComplete: KEEP_DONE,
-      removeOnFail: KEEP_FAILED,
-    },
-    factory,
-  );
   let connected = false;
-  worker.waitUntilReady().then(
-    () => (connected = true),
-    (err: unknown) => logger.debug({ err, queue }, "worker never connected"),
-  );
-  worker.on("error", (err) => logger.debug({ err, queue }, "worker connection failed"));
-  worker.on("stalled", (jobId) => logger.warn({ queue, jobId }, "job of a lost worker taken up again"));
+  let worker: BullWorker = open();
+
+  function open(): BullWorker {
+    const made: BullWorker = new Worker(
+      queue,
+      interruptible ? withSignal : plain,
+      {
+        connection,
+        prefix,
+        concurrency,
+        lockDuration: LOCK_MS,
+        stalledInterval: STALL_CHECK_MS,
+        maxStalledCount: MAX_STALLS,
+        maxStartedAttempts: MAX_STARTS,
+        removeOnComplete: KEEP_DONE,
+        removeOnFail: KEEP_FAILED,
+      },
+      factory,
+    );
+    made.on("error", (err) => logger.debug({ err, queue }, "worker connection failed"));
+    made.on("stalled", (jobId) => logger.warn({ queue, jobId }, "job of a lost worker taken up again"));
+    made.waitUntilReady().then(
+      () => (connected = true),
+      (err: unknown) => replace(made, err),
+    );
+    return made;
+  }
+
+  /** BullMQ remembers a failed first connection for good, and would ask it for jobs without ever pausing. */
+  async function replace(failed: BullWorker, err: unknown): Promise<void> {
+    logger.debug({ err, queue }, "worker never connected");
+    await within(DISCONNECT_MS, failed.close(true), "worker doesn't let go").catch(() => undefined);
+    await wait(REOPEN_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+    if (!stopping.signal.aborted) worker = open();
+  }
 
   let closed: Promise<void> | undefined;
   return {
@@ -126,3 +141,5 @@ async function abortable<T>(signals: readonly AbortSignal[], work: (signal: Abor
     over.abort();
   }
 }
+
+type BullWorker = Worker<unknown, unknown, string>;
