@@ -68,7 +68,7 @@ test("environments are listed by their health, and those alone that drift", asyn
     (await tenant.listEnvironments(filter)).environments.map((environment) => environment.environmentId);
   const { environment } = await seen([edited]);
   expect(await listed({ drifted: true })).toEqual([environmentId]);
-  expect(await listed({ health: environment?.health ?? 0 })).toEqual([environmentId]);
+  expect(await listed({ health: environment?.health ?? Health.UNSPECIFIED })).toEqual([environmentId]);
   expect(await listed({ health: Health.UNKNOWN })).toEqual([calm]);
   await seen([]);
   expect(await listed({ drifted: true })).toEqual([]);
