@@ -9,8 +9,7 @@ export default {
   transform: {
     "\\.ts$": ["@swc/jest", { jsc: { target: "es2022", parser: { syntax: "typescript" } }, module: { type: "es6" } }],
   },
-  // On two cores: a third of what the files do is waiting, for processes, leases and time-outs.
-  maxWorkers: 3,
+  maxWorkers: 2,
   testSequencer: "<rootDir>/tools/longest-first.mjs",
   // Modules that a test file loads as ESM are never freed, and a large heap takes longer to leave than Jest waits.
   workerIdleMemoryLimit: 400 * MEGABYTE,

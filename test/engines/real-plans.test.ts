@@ -16,7 +16,7 @@ const APP = 'module.web["blue/eu"].aws_instance.app[0]';
 test.each(["aws.json", "google.json", "kubernetes.json", "azure.json"])(
   "nothing of %s that may be shown holds a secret, in clear or in base64",
   async (name) => {
-    const { secrets, relevant: _, ...shown } = await planOfFile(name);
+    const { secrets, sensitiveOutputs: _sealed, relevant: _kept, ...shown } = await planOfFile(name);
     const text = JSON.stringify(shown);
     expect(text).not.toContain("s3cret");
     expect(text).not.toContain(Buffer.from("s3cret").toString("base64"));

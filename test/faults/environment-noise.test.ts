@@ -15,11 +15,12 @@ import {
 import { countRows } from "../_support/rows.ts";
 
 const START_MS = 60_000;
-const TEST_MS = 240_000;
+const TEST_MS = 480_000;
 /** An environment's delay, in seconds: what comes and goes within it is noise. */
 const LONG = 3_600;
 const SHORT = 1;
 const MANY = 1_000;
+const MANY_WITHIN_MS = 180_000;
 
 let deployment: TestDeployment;
 
@@ -176,10 +177,12 @@ test.concurrent(
 
     await environment.accept(proposal);
     await environment.proposalIn(proposal.proposalId, ProposalState.COMPLETED);
-    await eventually("all of them RESOLVED", async () => ((await inState("RESOLVED")) === MANY ? true : undefined));
+    const resolved = async () => ((await inState("RESOLVED")) === MANY ? true : undefined);
+    await eventually("all of them RESOLVED", resolved, MANY_WITHIN_MS);
     expect(await environment.proposals()).toHaveLength(1);
     expect((await environment.get()).sync).toBe(SyncStatus.IN_SYNC);
-    await eventually("each to be announced once", () => (environment.detected() === MANY ? true : undefined));
+    const announced = () => (environment.detected() === MANY ? true : undefined);
+    await eventually("each to be announced once", announced, MANY_WITHIN_MS);
   },
   TEST_MS,
 );

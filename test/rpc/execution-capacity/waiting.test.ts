@@ -3,6 +3,7 @@ import { LeaseState, PoolKind, WaitReason } from "@runtime-cloud/contracts/runti
 import { leaseExpiry, waitOver } from "@runtime-cloud/execution-capacity/desk/overdue-leases";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
+import { testDatabase, type TestDatabase } from "../../_support/database.ts";
 import {
   attempt,
   type CapacityClient,
@@ -13,14 +14,23 @@ import {
   staticPool,
 } from "../../_support/execution-capacity.ts";
 
+let database: TestDatabase;
 let service: CapacityService;
+/** Another process on the same database. */
+let another: CapacityService;
 let tenantId: string;
 let tenant: CapacityClient;
 
 beforeAll(async () => {
-  service = await startCapacity();
+  database = await testDatabase("execution-capacity");
+  service = await startCapacity({ database });
+  another = await startCapacity({ database });
 });
-afterAll(() => service.close());
+afterAll(async () => {
+  await service.close();
+  await another.close();
+  await database.drop();
+});
 beforeEach(() => {
   tenantId = `tenant-${uuidv7()}`;
   tenant = service.as(tenantId);
@@ -255,13 +265,13 @@ test("an overdue lease that somebody else's acquire finds isn't ended behind the
   await connection.query("BEGIN");
   await connection.query("SELECT FROM scope_usage WHERE tenant_id = $1 FOR UPDATE", [tenantId]);
   const blocked = (count: number) =>
-    until(`${count} at the tenant's lock`, 5_000, async () => {
+    until(`${count} at the tenant's lock`, 20_000, async () => {
       const { rowCount } = await service.context.pool.query(AT_A_LOCK);
       return rowCount === count || undefined;
     });
   const waiting = wanted("own");
   await blocked(1);
-  const other = service.as(`other-${uuidv7()}`).acquireLease(attempt(shared));
+  const other = another.as(`other-${uuidv7()}`).acquireLease(attempt(shared));
   await blocked(2);
   await connection.query("COMMIT");
   connection.release();
