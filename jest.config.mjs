@@ -14,7 +14,6 @@ export default {
   // Modules that a test file loads as ESM are never freed, and a large heap takes longer to leave than Jest waits.
   workerIdleMemoryLimit: 400 * MEGABYTE,
   testTimeout: 60_000,
-  setupFilesAfterEnv: ["<rootDir>/test/_support/retries.ts"],
   globalSetup: "<rootDir>/test/_support/global-setup.mjs",
   globalTeardown: "<rootDir>/test/_support/global-teardown.mjs",
   reporters: ["default", "<rootDir>/tools/test-count-reporter.mjs"],

@@ -2,15 +2,20 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Where the last run's counts are, for who prints them after everything else. */
-const COUNTS = fileURLToPath(new URL("../.data/test-counts", import.meta.url));
+/** What the last run came to, for whoever started it. */
+const RESULT = fileURLToPath(new URL("../.data/test-result.json", import.meta.url));
 
-/** Ends a run with one line, `N passed, N failed`; a file that doesn't even load counts as one failed test. */
+/**
+ * Writes down how many tests passed and failed, and which files failed with how many of each. A file that doesn't even
+ * load counts as one failed test.
+ */
 export default class TestCountReporter {
-  onRunComplete(_contexts, { numPassedTests, numFailedTests, numRuntimeErrorTestSuites }) {
-    const counts = `${numPassedTests} passed, ${numFailedTests + numRuntimeErrorTestSuites} failed\n`;
-    mkdirSync(dirname(COUNTS), { recursive: true });
-    writeFileSync(COUNTS, counts);
-    process.stdout.write(counts);
+  onRunComplete(_contexts, { numPassedTests, numFailedTests, numRuntimeErrorTestSuites, testResults }) {
+    const failedFiles = testResults
+      .filter(({ numFailingTests, testExecError }) => numFailingTests > 0 || testExecError)
+      .map(({ testFilePath, numPassingTests }) => ({ path: testFilePath, passed: numPassingTests }));
+    const result = { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites, failedFiles };
+    mkdirSync(dirname(RESULT), { recursive: true });
+    writeFileSync(RESULT, JSON.stringify(result));
   }
 }

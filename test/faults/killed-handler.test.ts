@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { inboxOf } from "@runtime-cloud/contracts/events/inbox-of";
 import { eventually } from "@runtime-cloud/runtime-cloud-host/story/eventually";
 import type pg from "pg";
 import { announceEnvironment } from "../_support/announced-environment.ts";
@@ -21,7 +20,7 @@ test(
   "events whose service is killed amid a handler's transaction, and between an effect and its acknowledgement, come " +
     "again, and each takes effect once",
   async () => {
-    const { services, stage, backend, pauseQueues, resumeQueues, inboxIsDone } = deployment;
+    const { services, stage, pauseQueues, resumeQueues, inboxIsDone } = deployment;
     const database = stage.databases["runtime-environment"];
     const created = (id: string) => countRows(database, "transition WHERE event = 'create' AND aggregate_id = $1", id);
 
@@ -37,9 +36,7 @@ test(
     await services.start("runtime-environment");
     const releaseAgain = await lockTable(database, "inventory");
     const after = await announceEnvironment(stage);
-    const jobId = `evt_${stage.controlPlane.announced().at(-1)?.id ?? ""}`;
-    const queue = backend.queue(inboxOf("RuntimeEnvironmentService"));
-    await eventually("its job in work", async () => (await queue.getJobState(jobId)) === "active" || undefined);
+    await inTransaction(database);
     await pauseQueues();
     await releaseAgain();
     await eventually("the effect", async () => ((await created(after)) === 1 ? true : undefined));
