@@ -1,17 +1,22 @@
 import { readFileSync } from "node:fs";
+import { z } from "zod";
 
-/** What a run of Jest came to, as `test-count-reporter.mjs` writes it down. */
-export interface TestResult {
-  passed: number;
-  failed: number;
-  /** Files with a failed test, or that don't load, and how many of their tests passed. */
-  failedFiles: readonly { path: string; passed: number }[];
-}
+const testResult = z.object({
+  passed: z.int(),
+  failed: z.int(),
+  failedFiles: z.array(z.object({ path: z.string(), passed: z.int() })),
+});
+
+/**
+ * What a run of Jest came to, as `test-count-reporter.mjs` writes it down; with the files that have a failed test, or
+ * don't load, and how many of their tests passed.
+ */
+export type TestResult = z.output<typeof testResult>;
 
 /** Undefined when the run ended before it could say. */
 export function readTestResult(file: string): TestResult | undefined {
   try {
-    return JSON.parse(readFileSync(file, "utf8"));
+    return testResult.parse(JSON.parse(readFileSync(file, "utf8")));
   } catch {
     return undefined;
   }

@@ -78,11 +78,11 @@ describe("output", () => {
 
 describe("when the launcher is killed with -9", () => {
   test("a command runs on and is heard, how it ended is unseen, and the next gets another launcher", async () => {
-    let launcher: number | undefined;
-    const script = `echo begun; while [ ! -e go ]; do sleep 0.05; done; seq ${LAST}; echo last`;
+    let launcher = NaN;
+    const script = `echo launcher=$PPID; while [ ! -e go ]; do sleep 0.05; done; seq ${LAST}; echo last`;
     const { lines, exit } = await shell(script, {}, async (line) => {
-      if (line !== "begun") return;
-      launcher = await until("a launcher", WITHIN_MS, () => launcherOf(process.pid));
+      if (!line.startsWith("launcher=")) return;
+      launcher = Number(line.slice("launcher=".length));
       process.kill(launcher, "SIGKILL");
       await expectDead(launcher);
       await writeFile(path.join(directory, "go"), "");
@@ -91,20 +91,21 @@ describe("when the launcher is killed with -9", () => {
     expect(lines.at(-1)).toBe("last");
     expect(exit).toMatchObject({ code: null, signal: null, reached: { code: "ENGINE_ERROR" } });
     expect(exit.reached?.message).toContain("nobody saw how the engine ended");
-    expect((await shell("exit 7")).exit.code).toBe(7);
-    expect(await launcherOf(process.pid)).not.toBe(launcher);
+    const next = await shell("echo $PPID; exit 7");
+    expect(next.exit.code).toBe(7);
+    expect(Number(next.lines[0])).not.toBe(launcher);
   });
 
   test("a command can still be stopped", async () => {
     const kill = new AbortController();
-    const { lines, exit } = await shell("echo $$; exec sleep 300", { kill: kill.signal }, async () => {
-      const launcher = await until("a launcher", WITHIN_MS, () => launcherOf(process.pid));
+    const { lines, exit } = await shell("echo $PPID $$; exec sleep 300", { kill: kill.signal }, async (line) => {
+      const launcher = Number(line.split(" ")[0]);
       process.kill(launcher, "SIGKILL");
       await expectDead(launcher);
       kill.abort();
     });
     expect(exit.code).toBeNull();
-    await expectDead(Number(lines[0]));
+    await expectDead(Number(lines[0]?.split(" ")[1]));
   });
 });
 

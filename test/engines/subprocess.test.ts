@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,9 +10,13 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { resourceLimits, type LimitSettings } from "@runtime-cloud/iac-provisioning/engines/sandbox/sandbox-limits";
 import { run, type Command, type Exit } from "@runtime-cloud/iac-provisioning/engines/sandbox/subprocess";
 import { until } from "@runtime-cloud/local-servers/until";
+import { ENGINE_MARK } from "@runtime-cloud/iac-provisioning/engines/sandbox/guardian";
 import { expectDead, guardianOf, isAlive } from "./process-watch.ts";
 
 const EXECUTOR = fileURLToPath(new URL("guarded-executor.ts", import.meta.url));
+const GUARDIAN = fileURLToPath(
+  import.meta.resolve("@runtime-cloud/iac-provisioning/engines/sandbox/guardian").replace(/\.ts$/, ".sh"),
+);
 const STARTS_WITHIN_MS = 20_000;
 const PATH = "/usr/bin:/bin";
 const GENEROUS: LimitSettings = { cpuSeconds: 600, memoryMb: 4_096, fileMb: 1_024, maxProcesses: 4_096 };
@@ -86,6 +91,21 @@ describe("when the process that runs it is killed with -9", () => {
     first.stop();
     expect((await first).exit.signal).toBe("SIGKILL");
   });
+});
+
+test.each([
+  ["told to leave ends no engine of its service, which may have started just now", "leave\n", "SIGTERM"],
+  ["whose service is gone ends its engines", "", "SIGKILL"],
+])("a guardian %s", async (_, lastWord, endedBy) => {
+  const mark = `${randomUUID()}-1`;
+  const engine = spawn("sleep", ["300"], { env: { PATH, [ENGINE_MARK]: `${mark}/work` } });
+  const ended = once(engine, "exit");
+  await once(engine, "spawn");
+  const guardian = spawn("/bin/sh", [GUARDIAN, `${ENGINE_MARK}=${mark}`, "1"], { stdio: ["pipe", "ignore", "ignore"] });
+  guardian.stdin.end(lastWord);
+  await once(guardian, "exit");
+  engine.kill("SIGTERM");
+  expect(await ended).toEqual([null, endedBy]);
 });
 
 test("the guardian ends with its process", async () => {

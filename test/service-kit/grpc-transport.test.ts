@@ -1,6 +1,7 @@
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createGrpcJsTransport, type GrpcJsTransport } from "@runtime-cloud/service-kit/grpc-transport";
+import { freePort } from "@runtime-cloud/local-servers/ports";
 import { ProbeService } from "./probe_pb.ts";
 import { collect, type Probe, refusalOf, startProbe } from "./probe-server.ts";
 
@@ -140,4 +141,19 @@ test("a server that isn't there is UNAVAILABLE, and the text names no address", 
   const refused = await refusalOf(createClient(ProbeService, nobody).ask({ question: "?" }, { timeoutMs: 10_000 }));
   nobody.close();
   expect(refused).toMatchObject({ code: Code.Unavailable, rawMessage: "the service can't be reached: try again" });
+});
+
+test("a server that was away long is found by the first call after its return", async () => {
+  const port = await freePort();
+  let token = "";
+  const away = createGrpcJsTransport({ address: `127.0.0.1:${port}`, token: () => token });
+  const asking = createClient(ProbeService, away);
+  // Long enough for a backoff without bound to grow over what a call's tries last.
+  const begun = performance.now();
+  while (performance.now() - begun < 4_000) expect((await refusalOf(asking.ask({}))).code).toBe(Code.Unavailable);
+  const late = await startProbe({ port });
+  token = late.token;
+  await asking.ask({ question: "at last" });
+  away.close();
+  await late.server.drain();
 });

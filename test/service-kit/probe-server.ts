@@ -29,18 +29,20 @@ export interface ProbeOptions {
   /** Outermost, around the standard ones. */
   interceptors?: Interceptor[];
   tls?: ServerTls;
+  /** Without it a free one. */
+  port?: number;
 }
 
 export const probeScopes = ["probe:ask", "probe:watch"];
 
 export async function startProbe(options: ProbeOptions = {}): Promise<Probe> {
-  const { handlers = {}, graceMs = 5_000, health, interceptors = [], tls } = options;
+  const { handlers = {}, graceMs = 5_000, health, interceptors = [], tls, port = 0 } = options;
   const issuer = await createLocalIssuer();
   const log: LogLine[] = [];
   const logger = recordingLogger(log);
   const server = await serve({
     host: "127.0.0.1",
-    port: 0,
+    port,
     routes: (router) => void router.service(ProbeService, { ...wellBehaved, ...handlers }),
     interceptors: [...interceptors, ...standardInterceptors({ logger, verifier: issuer.verifier })],
     services: [ProbeService.typeName],

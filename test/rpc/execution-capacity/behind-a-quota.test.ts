@@ -74,3 +74,19 @@ test("serves those behind when another tenant's release has the first granted el
   await other.releaseLease({ leaseId });
   expect(await stateOf(behind)).toBe("ACTIVE");
 });
+
+test("serves who is behind some beyond their quota, and whose turn is before one that needs more slots", async () => {
+  const [first, second, third, holder] = ["a", "b", "c", "holder"].map((name) => service.as(`${name}-${uuidv7()}`));
+  if (!first || !second || !third || !holder) throw new Error("a tenant is missing");
+  const held: string[] = [];
+  for (let count = 0; count < 4; count += 1) held.push(await leaseOf(holder, narrow, {}));
+  await leaseOf(first, narrow, { units: 4 });
+  await leaseOf(first, narrow, { units: 4 });
+  const behind = await leaseOf(first, narrow, {});
+  await leaseOf(second, narrow, { units: 2 });
+  for (let count = 0; count < 6; count += 1) await leaseOf(third, narrow, { projectId: `project-${count}` });
+  await first.setQuota({ concurrentRuns: 3, concurrentSandboxes: 0 });
+
+  await holder.releaseLease({ leaseId: held[0] ?? "" });
+  expect((await first.getLease({ leaseId: behind })).lease?.state).toBe(LeaseState.ACTIVE);
+});

@@ -23,9 +23,12 @@ export async function serveQueue(capacity: Capacity, pool: WorkerPool, cause: Ca
     await writeCapacity(capacity);
     const tenants = await readQueue(capacity, pool, page);
     const served = serve(capacity, pool, tenants, cause);
-    if (pool.contended) return;
+    const hiding = tenants.some(({ projects }) => projects.some(hidesOthers));
+    // Those whose project hid them had their turn before the one that needs more slots.
+    if (pool.contended && !hiding) return;
     if (served > 0) continue;
-    if (!mayHide(tenants, page) || page >= pool.waiting * pool.waiting) return;
+    const more = hiding || mayHide(tenants, page);
+    if (!more || page >= pool.waiting * pool.waiting) return;
     page *= 4;
   }
 }
@@ -34,10 +37,9 @@ export async function serveQueue(capacity: Capacity, pool: WorkerPool, cause: Ca
 const FIRST_PAGE = 8;
 const MAX_PAGE = 256;
 
-/** A page of those that were passed over may hide others behind them. */
+/** A page whose last one isn't blocked may leave out others. */
 function mayHide(tenants: readonly QueuedTenant[], page: number): boolean {
-  const projects = tenants.map((tenant) => tenant.projects);
-  return [tenants, ...projects].some((queued) => isFull(queued, page)) || projects.flat().some(hidesOthers);
+  return [tenants, ...tenants.map(({ projects }) => projects)].some((queued) => isFull(queued, page));
 }
 
 function isFull(queued: readonly (QueuedTenant | QueuedProject)[], page: number): boolean {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Ends the engines of a service that is gone. Arguments: the mark that the engines carry in their environment, and the
 # seconds that they have to end by themselves. Standard input: "watch <pid>" and "release <pid>", each pid the leader of
-# a process group; it closes when the service ends, however it ends.
+# a process group; it closes when the service ends, however it ends. "leave" says that the service goes on without it.
 mark=$1
 grace=$2
 watched=
@@ -14,6 +14,7 @@ while read -r verb pid; do
       for other in $watched; do [ "$other" = "$pid" ] || rest="$rest $other"; done
       watched=$rest
       ;;
+    leave) exit 0 ;;
   esac
 done
 

@@ -77,8 +77,9 @@ function tell({ stdin }: GuardianProcess, verb: "watch" | "release", leader: num
   stdin.write(`${verb} ${leader}\n`);
 }
 
+/** Told to go, it ends nobody: another engine may have started just now, with the same mark. */
 function dismiss(): void {
-  guardian?.stdin.end();
+  guardian?.stdin.end("leave\n");
   guardian = undefined;
 }
 
