@@ -23,7 +23,8 @@ export async function hotDatabase(servers: BenchServers, name: string, endedLeas
       [tenantId, projectId, tenantLimit, projectLimit],
     );
     await client.query(ENDED_LEASES, [tenantId, projectId, holderKind, poolId, ttlSeconds, endedLeases]);
-    await client.query("VACUUM ANALYZE");
+    // An empty table that was analyzed is planned for as one that stays empty.
+    if (endedLeases > 0) await client.query("VACUUM ANALYZE");
   } finally {
     await client.end();
   }

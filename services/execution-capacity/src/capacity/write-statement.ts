@@ -17,6 +17,9 @@ export interface Assumptions {
 /**
  * One statement that writes what has changed, and nothing where what it was decided on has changed meanwhile. Only the
  * parts that there are: a single operation shouldn't pay for all that a batch may hold.
+ *
+ * Rows that others are looked up for come with a LIMIT that spares none: it has the planner expect one, and look the
+ * others up by their keys. Else it would read a table whole that is small when it is planned, and go on so while it grows.
  */
 export function statementOf(capacity: Capacity, assumed: Assumptions): Prisma.Sql {
   const { changes, leases } = capacity;
@@ -51,10 +54,10 @@ export function statementOf(capacity: Capacity, assumed: Assumptions): Prisma.Sq
 
 function assumptions({ holders, tenants, grown, lasting }: Assumptions): Prisma.Sql[] {
   const ended = Prisma.sql`NOT EXISTS (
-    SELECT FROM unnest(
+    SELECT FROM (SELECT * FROM unnest(
       ${holders.map((h) => h.tenantId)}::text[], ${holders.map((h) => h.holderKind)}::text[],
       ${holders.map((h) => h.holderId)}::text[]
-    ) AS holder (tenant_id, kind, id)
+    ) AS holder (tenant_id, kind, id) LIMIT ${holders.length}) AS holder
     JOIN ended_holder ended ON ended.tenant_id = holder.tenant_id AND ended.holder_kind = holder.kind
       AND ended.holder_id = holder.id)`;
   const waiting = Prisma.sql`NOT EXISTS (
@@ -64,8 +67,9 @@ function assumptions({ holders, tenants, grown, lasting }: Assumptions): Prisma.
     JOIN worker_pool held ON held.tenant_id = flow.pool_tenant_id AND held.id = flow.pool_id
     WHERE flow.tenant_id = ANY (${[...grown]}::text[]) AND flow.waiting > 0 AND held.contended)`;
   const draining = Prisma.sql`NOT EXISTS (
-    SELECT FROM unnest(
-      ${lasting.map((p) => p.poolTenantId)}::text[], ${lasting.map((p) => p.poolId)}::text[]) AS c (tenant_id, id)
+    SELECT FROM (SELECT * FROM unnest(
+      ${lasting.map((p) => p.poolTenantId)}::text[], ${lasting.map((p) => p.poolId)}::text[]
+    ) AS c (tenant_id, id) LIMIT ${lasting.length}) AS c
     JOIN worker_pool drained ON drained.tenant_id = c.tenant_id AND drained.id = c.id
     WHERE drained.state = 'DRAINING')`;
   return [
@@ -80,13 +84,14 @@ function poolPart(pools: readonly WorkerPool[]): Prisma.Sql {
   return Prisma.sql`pool AS (
       UPDATE worker_pool SET used = c.used, next_token = c.next_token, waiting = c.waiting, selecting = c.selecting,
         contended = c.contended, virtual_time = c.virtual_time, state = c.state::"PoolState", version = c.version
-      FROM unnest(
+      FROM (SELECT * FROM unnest(
         ${pools.map((p) => p.tenantId)}::text[], ${pools.map((p) => p.id)}::text[], ${pools.map((p) => p.used)}::int[],
         ${pools.map((p) => String(p.nextToken))}::text[]::bigint[], ${pools.map((p) => p.waiting)}::int[],
         ${pools.map((p) => p.selecting)}::int[], ${pools.map((p) => p.contended)}::bool[],
         ${pools.map((p) => p.virtualTime)}::float8[], ${pools.map((p) => p.state)}::text[],
         ${pools.map((p) => p.version)}::int[], ${pools.map((p) => String(p.revision))}::text[]::bigint[]
       ) AS c (tenant_id, id, used, next_token, waiting, selecting, contended, virtual_time, state, version, revision)
+      LIMIT ${pools.length}) AS c
       WHERE worker_pool.tenant_id = c.tenant_id AND worker_pool.id = c.id AND worker_pool.revision = c.revision
       RETURNING 1
   )`;
@@ -96,12 +101,13 @@ function usagePart(usages: readonly ScopeUsage[]): Prisma.Sql {
   return Prisma.sql`usage AS (
       UPDATE scope_usage SET used_runs = c.used_runs, used_sandboxes = c.used_sandboxes,
         execution_seconds = c.execution_seconds
-      FROM unnest(
+      FROM (SELECT * FROM unnest(
         ${usages.map((u) => u.tenantId)}::text[], ${usages.map((u) => u.projectId)}::text[],
         ${usages.map((u) => u.usedRuns)}::int[], ${usages.map((u) => u.usedSandboxes)}::int[],
         ${usages.map((u) => String(u.executionSeconds))}::text[]::bigint[],
         ${usages.map((u) => String(u.revision))}::text[]::bigint[]
       ) AS c (tenant_id, project_id, used_runs, used_sandboxes, execution_seconds, revision)
+      LIMIT ${usages.length}) AS c
       WHERE scope_usage.tenant_id = c.tenant_id AND scope_usage.project_id = c.project_id
         AND scope_usage.revision = c.revision
       RETURNING 1
@@ -140,7 +146,7 @@ function movedPart(moved: readonly Moved[]): Prisma.Sql {
         wait_deadline = c.wait_deadline, granted_at = c.granted_at, expires_at = c.expires_at, due_at = c.due_at,
         ended_at = c.ended_at, release_reason = c.release_reason::"ReleaseReason",
         execution_seconds = c.execution_seconds
-      FROM unnest(
+      FROM (SELECT * FROM unnest(
         ${after.map((l) => l.tenantId)}::text[], ${after.map((l) => l.id)}::uuid[],
         ${moved.map(({ before }) => before)}::int[], ${after.map((l) => l.version)}::int[],
         ${after.map((l) => l.state)}::text[], ${after.map((l) => l.poolTenantId)}::text[],
@@ -151,6 +157,7 @@ function movedPart(moved: readonly Moved[]): Prisma.Sql {
         ${after.map((l) => l.releaseReason)}::text[], ${after.map((l) => text(l.executionSeconds))}::text[]::bigint[]
       ) AS c (tenant_id, id, before, version, state, pool_tenant_id, pool_id, fencing_token, wait_reason, wait_deadline,
         granted_at, expires_at, due_at, ended_at, release_reason, execution_seconds)
+      LIMIT ${after.length}) AS c
       WHERE capacity_lease.tenant_id = c.tenant_id AND capacity_lease.id = c.id AND capacity_lease.version = c.before
       RETURNING 1
   )`;
