@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "@jest/
 import { Code } from "@connectrpc/connect";
 import { RenewLeaseResponse_Result as Renewal } from "@runtime-cloud/contracts/runtimecloud/capacity/v1/leases_pb";
 import { LeaseState, ReleaseReason } from "@runtime-cloud/contracts/runtimecloud/types/v1/capacity_pb";
-import { BATCH, leaseExpiry } from "@runtime-cloud/execution-capacity/desk/overdue-leases";
+import { BATCH, BATCH_BESIDE_OTHERS, leaseExpiry } from "@runtime-cloud/execution-capacity/desk/overdue-leases";
 import { until } from "@runtime-cloud/local-servers/until";
 import { uuidv7 } from "@runtime-cloud/service-kit/ids";
 import {
@@ -161,19 +161,26 @@ test("revokes a lease against its holder, once", async () => {
   expect(await released()).toHaveLength(1);
 });
 
-test("ends overdue leases in bounded transactions, each once, and says which", async () => {
-  const count = BATCH + 5;
-  await tenant.setWorkerPool(staticPool("build", count));
-  const leaseIds = (await Promise.all(Array.from({ length: count }, () => held()))).map(({ leaseId }) => leaseId);
-  await service.database.$executeRaw`
+test.each([
+  { asked: false, most: BATCH },
+  { asked: true, most: BATCH_BESIDE_OTHERS },
+])(
+  "ends overdue leases, each once, and says which; while somebody asks ($asked) at most $most in a transaction",
+  async ({ asked, most }) => {
+    const count = most + 5;
+    await tenant.setWorkerPool(staticPool("build", count));
+    const leaseIds = (await Promise.all(Array.from({ length: count }, () => held()))).map(({ leaseId }) => leaseId);
+    await service.database.$executeRaw`
     UPDATE capacity_lease SET expires_at = clock_timestamp(), due_at = clock_timestamp() WHERE tenant_id = ${tenantId}`;
 
-  const ended = await runOut(leaseExpiry(service.context, service.desk));
-  expect([...ended].sort()).toEqual(leaseIds.sort());
-  const transactions = await service.database.$queryRaw<{ ended: number }[]>`
+    const desk = { ...service.desk, isAsked: () => asked };
+    const ended = await runOut(leaseExpiry(service.context, desk));
+    expect([...ended].sort()).toEqual(leaseIds.sort());
+    const transactions = await service.database.$queryRaw<{ ended: number }[]>`
     SELECT count(*)::int AS ended FROM transition
     WHERE tenant_id = ${tenantId} AND event = 'expire' GROUP BY xmin::text ORDER BY 1 DESC`;
-  expect(transactions).toEqual([{ ended: BATCH }, { ended: 5 }]);
-  expect(await runOut(leaseExpiry(service.context, service.desk))).toEqual([]);
-  expect(await released()).toHaveLength(count);
-});
+    expect(transactions).toEqual([{ ended: most }, { ended: 5 }]);
+    expect(await runOut(leaseExpiry(service.context, service.desk))).toEqual([]);
+    expect(await released()).toHaveLength(count);
+  },
+);

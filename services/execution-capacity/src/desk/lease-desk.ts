@@ -22,8 +22,13 @@ export interface LeaseDesk {
    * token), Exhausted (no capacity and no wait, or too many operations at once); and with the database's.
    */
   submit(operation: LeaseOperation): Promise<LeaseOutcome>;
-  /** Decides these together and apart from what callers wait for, so that they wait no longer than for one such batch. */
+  /**
+   * Decides these together, one such batch at a time and apart from what callers wait for, so that they wait no longer
+   * than for one of them.
+   */
   expire(operations: readonly ExpireOperation[]): Promise<PromiseSettledResult<LeaseOutcome>[]>;
+  /** Whether a caller asked for something within the last second. */
+  isAsked(): boolean;
 }
 
 /** Told of every batch that was committed. */
@@ -41,6 +46,7 @@ const RETRY_MS = 250;
 /** How often a batch is decided again whose connection was lost. Every operation may be repeated: its result is the same. */
 const TRIES = 3;
 const PAUSE_MS = 100;
+const ASKED_WITHIN_MS = 1_000;
 
 export function openLeaseDesk(context: Context, told: BatchTold = nothing): LeaseDesk {
   const { client, pool, newId, clock, logger, announced } = context;
@@ -48,6 +54,8 @@ export function openLeaseDesk(context: Context, told: BatchTold = nothing): Leas
   const remembered = rememberedCapacity(newId);
   let lastGuess: Promise<undefined> = Promise.resolve(undefined);
   let lastLocked: Promise<undefined> = Promise.resolve(undefined);
+  let lastExpiry: Promise<undefined> = Promise.resolve(undefined);
+  let lastAsked = -Infinity;
   const submit = gather<BatchItem, LeaseOutcome>({
     work: decideApart,
     lanes: LANES,
@@ -150,11 +158,17 @@ export function openLeaseDesk(context: Context, told: BatchTold = nothing): Leas
 
   return {
     async submit(operation) {
+      lastAsked = performance.now();
       if (operation.kind !== "acquire" || "poolId" in operation.target) return submit({ operation });
       const candidates = await candidatePools(client, operation.tenantId, operation.target);
       return submit({ operation, candidates });
     },
-    expire: (operations) => decideApart(operations.map((operation) => ({ operation }))),
+    expire(operations) {
+      const decided = lastExpiry.then(() => decideApart(operations.map((operation) => ({ operation }))));
+      lastExpiry = decided.then(nothing, nothing);
+      return decided;
+    },
+    isAsked: () => performance.now() - lastAsked < ASKED_WITHIN_MS,
   };
 }
 

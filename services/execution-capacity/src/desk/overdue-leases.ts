@@ -10,8 +10,10 @@ const SWEEP_EVERY_MS = 1_200;
 const GRACE_MS = 1_000;
 /** How many are read at once. */
 const CHUNK = 10_000;
-/** How many end in one transaction: those who acquire in the same pool wait for one at most. */
+/** How many end in one transaction, while nobody asks for anything. */
 export const BATCH = 256;
+/** And while somebody does, whom each such transaction holds up: by its locks, if they want the same pool, and by its work. */
+export const BATCH_BESIDE_OTHERS = 32;
 /** How many of one tenant end before the next one's turn: the fewer tenants in a transaction, the fewer counters. */
 const TURN = 256;
 
@@ -38,8 +40,9 @@ function overdueLeases(context: Context, desk: LeaseDesk, kind: string, state: "
         return { kind: "expire", tenantId, leaseId, cause } as const;
       });
       const ended: string[] = [];
-      for (let start = 0; start < operations.length; start += BATCH) {
-        for (const result of await desk.expire(operations.slice(start, start + BATCH))) {
+      while (operations.length > 0) {
+        const batch = operations.splice(0, desk.isAsked() ? BATCH_BESIDE_OTHERS : BATCH);
+        for (const result of await desk.expire(batch)) {
           if (result.status === "rejected") throw result.reason;
           if (result.value.lease.endedAt) ended.push(result.value.lease.id);
         }
