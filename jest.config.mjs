@@ -9,7 +9,8 @@ export default {
   transform: {
     "\\.ts$": ["@swc/jest", { jsc: { target: "es2022", parser: { syntax: "typescript" } }, module: { type: "es6" } }],
   },
-  maxWorkers: 2,
+  // Two cores are busy with three: much of what a test does is waiting for processes.
+  maxWorkers: 3,
   testSequencer: "<rootDir>/tools/longest-first.mjs",
   // Modules that a test file loads as ESM are never freed, and a large heap takes longer to leave than Jest waits.
   workerIdleMemoryLimit: 400 * MEGABYTE,
