@@ -54,8 +54,9 @@ test(
   TEST_MS,
 );
 
-/** Resolves when a handler waits for a table that is locked. */
+/** Resolves when a handler waits for the table that is locked, to write what is new; a sweep changes what is there. */
 async function inTransaction(database: pg.Pool): Promise<void> {
-  const waiting = "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+  const waiting = `pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+    AND query ILIKE 'INSERT INTO %inventory%'`;
   await eventually("a handler in its transaction", async () => (await countRows(database, waiting)) > 0 || undefined);
 }
