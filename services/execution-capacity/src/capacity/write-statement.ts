@@ -83,7 +83,8 @@ function assumptions({ holders, tenants, grown, lasting }: Assumptions): Prisma.
 function poolPart(pools: readonly WorkerPool[]): Prisma.Sql {
   return Prisma.sql`pool AS (
       UPDATE worker_pool SET used = c.used, next_token = c.next_token, waiting = c.waiting, selecting = c.selecting,
-        contended = c.contended, virtual_time = c.virtual_time, state = c.state::"PoolState", version = c.version
+        contended = c.contended, virtual_time = c.virtual_time, state = c.state::"PoolState", version = c.version,
+        revision = c.revision + 1
       FROM (SELECT * FROM unnest(
         ${pools.map((p) => p.tenantId)}::text[], ${pools.map((p) => p.id)}::text[], ${pools.map((p) => p.used)}::int[],
         ${pools.map((p) => String(p.nextToken))}::text[]::bigint[], ${pools.map((p) => p.waiting)}::int[],
@@ -100,7 +101,7 @@ function poolPart(pools: readonly WorkerPool[]): Prisma.Sql {
 function usagePart(usages: readonly ScopeUsage[]): Prisma.Sql {
   return Prisma.sql`usage AS (
       UPDATE scope_usage SET used_runs = c.used_runs, used_sandboxes = c.used_sandboxes,
-        execution_seconds = c.execution_seconds
+        execution_seconds = c.execution_seconds, revision = c.revision + 1
       FROM (SELECT * FROM unnest(
         ${usages.map((u) => u.tenantId)}::text[], ${usages.map((u) => u.projectId)}::text[],
         ${usages.map((u) => u.usedRuns)}::int[], ${usages.map((u) => u.usedSandboxes)}::int[],
