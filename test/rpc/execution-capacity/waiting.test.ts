@@ -202,6 +202,20 @@ test("lets nobody wait in a pool that has too few slots for it, whatever it sele
   expect((await tenant.acquireLease(attempt("small"))).lease?.state).toBe(LeaseState.ACTIVE);
 });
 
+test("doesn't answer a pool with a lease that waits by a selector, and may yet be granted in another one", async () => {
+  const labels = { zone: "a" };
+  for (const poolId of ["first", "second"]) {
+    await tenant.setWorkerPool({ ...staticPool(poolId, 1), labels });
+    await tenant.acquireLease(attempt(poolId));
+  }
+  const { poolId: _, ...anywhere } = attempt("first", patiently);
+  const asked = { ...anywhere, selector: { kind: PoolKind.RUN_WORKERS, labels } };
+  const { lease } = await tenant.acquireLease(asked);
+  const there = tenant.acquireLease({ ...anywhere, poolId: lease?.poolId ?? "" });
+  await expect(there).rejects.toThrow("waits by a selector: ask for that again");
+  expect((await tenant.acquireLease(asked)).lease?.leaseId).toBe(lease?.leaseId);
+});
+
 test("serves those behind a waiter for whom the pool, or the quota, has become too small", async () => {
   await tenant.setWorkerPool(staticPool("build", 3));
   const holder = await wanted("build", { units: 2 });

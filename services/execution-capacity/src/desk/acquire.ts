@@ -1,6 +1,14 @@
 import { Exhausted, IllegalTransition, InvalidInput, NotFound } from "@runtime-cloud/service-kit/errors";
 import { type CapacityLease, CapacityResource, type PoolKind, type WorkerPool } from "../../generated/prisma/client.ts";
-import { type Capacity, flowIn, holderKey, type HolderOfResource, keyOf, scopeOf } from "../capacity/capacity.ts";
+import {
+  type Capacity,
+  flowIn,
+  holderKey,
+  type HolderOfResource,
+  keyOf,
+  leaseKey,
+  scopeOf,
+} from "../capacity/capacity.ts";
 import { beginWaiting, endLease, grant, isOverdue, type LeaseRequest, unborn } from "../capacity/capacity-lease.ts";
 import { announceObstacle } from "./exceeded.ts";
 import type { AcquireOperation } from "./lease-operation.ts";
@@ -128,22 +136,28 @@ function existingLease(
     return undefined;
   }
   const differing = [
-    ...(lease.units === operation.units ? [] : [{ field: "units", has: String(lease.units) }]),
-    ...(lease.projectId === operation.projectId ? [] : [{ field: "projectId", has: lease.projectId }]),
-    ...(isTarget(operation, lease) ? [] : [{ field: "poolId", has: lease.poolId }]),
+    ...(lease.units === operation.units ? [] : [{ field: "units", so: `has ${lease.units}` }]),
+    ...(lease.projectId === operation.projectId ? [] : [{ field: "projectId", so: `has ${lease.projectId}` }]),
+    ...differingTarget(capacity, operation, lease),
   ];
   if (differing.length === 0) return lease;
   throw new InvalidInput(
-    differing.map(({ field, has }) => ({
+    differing.map(({ field, so }) => ({
       field,
-      description: `the holder's lease ${lease.id} has ${has}: ask for that again, or release it first`,
+      description: `the holder's lease ${lease.id} ${so}: ask for that again, or release it first`,
     })),
   );
 }
 
-/** Whether a lease is in the pool that was asked for. By a selector it was, whatever has become of the labels since. */
-function isTarget({ target }: AcquireOperation, lease: CapacityLease): boolean {
-  return "selector" in target || lease.poolId === target.poolId;
+/**
+ * A selector is answered by whatever lease the holder has, whatever has become of the labels since. A pool isn't answered
+ * by a lease that waits by a selector: it may yet be granted in another one.
+ */
+function differingTarget({ places }: Capacity, { target }: AcquireOperation, lease: CapacityLease) {
+  if ("selector" in target) return [];
+  if (lease.poolId !== target.poolId) return [{ field: "poolId", so: `has ${lease.poolId}` }];
+  const selecting = lease.state === "WAITING" && places.get(leaseKey(lease))?.some((place) => place.selecting);
+  return selecting ? [{ field: "poolId", so: "waits by a selector" }] : [];
 }
 
 /** What no change of use can grant, however long one waits. */
