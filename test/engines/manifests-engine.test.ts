@@ -1,6 +1,7 @@
 import type { Planned } from "@runtime-cloud/iac-provisioning/engines/engine";
-import { lockState } from "@runtime-cloud/iac-provisioning/engines/state-client";
+import { lockState, unlockState, writeState } from "@runtime-cloud/iac-provisioning/engines/state-client";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { randomUUID } from "node:crypto";
 import { mkdir, readFile, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 
@@ -136,6 +137,18 @@ test("an apply while another run holds the state's lock is refused as STATE_LOCK
   await lockState((await environment.job(WEB_SERVICE, parameters)).state, "other", "test");
   const { outcome } = await play(bench.engines.manifests.apply({ ...job, ...approved(first) }));
   expect(outcome).toMatchObject({ result: "failed", failure: { code: "STATE_LOCKED" } });
+});
+
+test("what another engine applied is said to be in the way, and is left as it is", async () => {
+  const environment = await bench.environment();
+  const { state } = await environment.job(WEB_SERVICE, parameters);
+  await lockState(state, "terraform", "test");
+  await writeState(state, "terraform", JSON.stringify({ version: 4, lineage: randomUUID(), serial: 1, resources: [] }));
+  await unlockState(state, "terraform", "test");
+  const job = await environment.job(WEB_SERVICE, parameters);
+  const { outcome } = await play(bench.engines.manifests.plan({ ...job, mode: "APPLY" }));
+  const failure = { code: "STATE_REFUSED", message: expect.stringMatching(/another engine than manifests: tear down/) };
+  expect(outcome).toMatchObject({ result: "failed", failure });
 });
 
 test("a link on the way does not lead a write out of the environment's directory", async () => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { parsedJsonObject } from "../../json/parsed-json.ts";
 import type { JsonObject } from "../../json/canonical-json.ts";
-import type { StateDocument } from "../state-client.ts";
+import { type StateDocument, StateRefused } from "../state-client.ts";
 
 const FORMAT = 1;
 const stateFile = z.object({
@@ -22,11 +22,18 @@ export interface ManifestRecord {
   readonly secrets: readonly string[];
 }
 
+const ANOTHER_ENGINES =
+  "this environment's state was written by another engine than manifests: tear down what that engine's program applied " +
+  "before a program of this one is planned";
+
 export const NOTHING_RECORDED: ManifestRecord = { files: new Map(), outputs: {}, secrets: [] };
 
+/** Throws StateRefused for what another engine wrote. */
 export function parseRecord({ text }: StateDocument): ManifestRecord {
   if (text === "") return NOTHING_RECORDED;
-  const { files, ...rest } = stateFile.parse(JSON.parse(text));
+  const state = stateFile.safeParse(JSON.parse(text));
+  if (!state.success) throw new StateRefused(ANOTHER_ENGINES);
+  const { files, ...rest } = state.data;
   return { files: new Map(Object.entries(files)), ...rest };
 }
 
