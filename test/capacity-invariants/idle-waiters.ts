@@ -3,7 +3,8 @@ import type pg from "pg";
 /**
  * I8: while nothing is under way, no waiter could be granted. Works it out anew from the rows: each pool's queue is gone
  * through in its order, the tenants by virtual time, then the projects, then priority and arrival. Who is blocked by a
- * quota is passed over with its whole project or tenant; who waits for slots holds up all behind.
+ * quota is passed over with its whole project or tenant; who waits for slots holds up all behind; and who wants more than
+ * the pool, or the quota in its way, has at all is passed over alone, so it isn't even among them.
  */
 export async function idleWaiters(database: pg.Pool): Promise<string[]> {
   const { rows } = await database.query<Waiter>({ name: "idle-waiters", text: WAITERS });
@@ -78,10 +79,7 @@ const WAITERS = `
     lease.project_id AS project, tenant_flow.virtual_time AS "tenantTime", project_flow.virtual_time AS "projectTime",
     coalesce(lease.wait_deadline < clock_timestamp(), false) AS overdue,
     pool.used + lease.units <= pool.current_size AS fits,
-    coalesce(CASE lease.resource WHEN 'RUNS' THEN coalesce(tenant_use.used_runs, 0) + lease.units > tenant_quota.concurrent_runs
-      ELSE coalesce(tenant_use.used_sandboxes, 0) + lease.units > tenant_quota.concurrent_sandboxes END, false) AS "tenantBlocked",
-    coalesce(CASE lease.resource WHEN 'RUNS' THEN coalesce(project_use.used_runs, 0) + lease.units > project_quota.concurrent_runs
-      ELSE coalesce(project_use.used_sandboxes, 0) + lease.units > project_quota.concurrent_sandboxes END, false) AS "projectBlocked"
+    room."tenantBlocked", room."projectBlocked"
   FROM worker_pool pool
   JOIN queue_place place ON place.pool_tenant_id = pool.tenant_id AND place.pool_id = pool.id
   JOIN capacity_lease lease ON lease.tenant_id = place.tenant_id AND lease.id = place.lease_id AND lease.state = 'WAITING'
@@ -95,5 +93,18 @@ const WAITERS = `
     AND tenant_quota.state = 'ACTIVE'
   LEFT JOIN quota project_quota ON project_quota.tenant_id = lease.tenant_id
     AND project_quota.project_id = lease.project_id AND project_quota.state = 'ACTIVE'
+  CROSS JOIN LATERAL (SELECT
+    CASE lease.resource WHEN 'RUNS' THEN tenant_quota.concurrent_runs ELSE tenant_quota.concurrent_sandboxes END,
+    CASE lease.resource WHEN 'RUNS' THEN project_quota.concurrent_runs ELSE project_quota.concurrent_sandboxes END,
+    CASE lease.resource WHEN 'RUNS' THEN tenant_use.used_runs ELSE tenant_use.used_sandboxes END,
+    CASE lease.resource WHEN 'RUNS' THEN project_use.used_runs ELSE project_use.used_sandboxes END
+  ) AS quota (of_tenant, of_project, used_by_tenant, used_by_project)
+  CROSS JOIN LATERAL (SELECT
+    coalesce(coalesce(used_by_tenant, 0) + lease.units > of_tenant, false) AS "tenantBlocked",
+    coalesce(coalesce(used_by_project, 0) + lease.units > of_project, false) AS "projectBlocked"
+  ) AS room
   WHERE pool.state = 'ACTIVE' AND pool.used < pool.current_size AND (pool.shared OR pool.tenant_id = lease.tenant_id)
+    AND lease.units <= pool.current_size
+    AND NOT CASE WHEN room."tenantBlocked" THEN lease.units > of_tenant
+      WHEN room."projectBlocked" THEN lease.units > of_project ELSE false END
   ORDER BY place.priority DESC, place.arrival`;
